@@ -64,9 +64,15 @@ pub struct Platform {
 impl Platform {
     /// Starts all services and writes `ready.json`. Errors are messages for the operator.
     pub async fn start(settings: Settings, clock: Clock) -> anyhow::Result<Self> {
-        if !settings.no_demo && !settings.has_demo_permissions() {
+        if let Some(setting) = settings.beyond_this_machine()
+            && !settings.no_demo
+        {
+            ensure!(
+                settings.demo_on_a_network,
+                "{setting} would serve the demo shop beyond this machine: set --no-demo to start without it, or --demo-on-a-network yes"
+            );
             tracing::warn!(
-                "the demo shop is served beyond this machine, without the demo's permissions (webhooks over http and to loopback, gRPC reflection, no rate limits); --no-demo starts without the shop"
+                "the demo shop is served beyond this machine, without the demo's permissions (webhooks over http and to loopback, gRPC reflection, no rate limits)"
             );
         }
         let data_dir = DataDir::lock(&settings.data_dir)?;

@@ -51,7 +51,12 @@ async fn start(settings: Settings) -> anyhow::Result<()> {
     let data_dir = settings.data_dir.clone();
     let traces = traces::start(&settings.traces, env!("CARGO_PKG_NAME"))?;
 
-    let platform = Platform::start(settings, Clock::system()).await?;
+    // It waits for a database that is not there yet.
+    let starting = Platform::start(settings, Clock::system());
+    let Some(platform) = shutdown.run_until_cancelled(starting).await else {
+        return Ok(());
+    };
+    let platform = platform?;
     banner::print(&platform, &data_dir)?;
     service_manager::notify_ready();
     let result = platform.run(shutdown).await;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{ArgAction, Args, builder::BoolishValueParser};
 use core_service::{
     DEFAULT_DATABASE_CONNECTIONS, DatabaseConfig, DeliveryConfig, PlatformConfig, RouterConfig,
     WebhookConfig,
@@ -37,6 +37,17 @@ pub struct Settings {
     /// The last three also apply with the demo once a listener or the public URL is not on loopback.
     #[arg(long, env = "DELIVERY_NO_DEMO")]
     pub no_demo: bool,
+
+    /// Serve the demo shop although a listener or the public URL is not on loopback. Default: no; the
+    /// start is refused. Example: `--demo-on-a-network yes`
+    #[arg(
+        long,
+        env = "DELIVERY_DEMO_ON_A_NETWORK",
+        value_name = "yes|no",
+        default_value = "no"
+    )]
+    #[arg(action = ArgAction::Set, value_parser = BoolishValueParser::new(), hide_default_value = true)]
+    pub demo_on_a_network: bool,
 
     /// Address of the REST API; port 0 picks a free one. Example: `0.0.0.0:8080`
     #[arg(long, env = "DELIVERY_REST_LISTEN", value_name = "ADDR")]
@@ -189,15 +200,23 @@ impl Settings {
     /// reflection, no rate limits. Beyond this machine they would let any shop reach services on
     /// loopback.
     pub fn has_demo_permissions(&self) -> bool {
+        !self.no_demo && self.beyond_this_machine().is_none()
+    }
+
+    /// The setting by which the platform is reachable from other machines, if there is one.
+    pub(crate) fn beyond_this_machine(&self) -> Option<String> {
         let listeners = [
-            Some(self.rest_listen),
-            Some(self.core_listen),
-            self.health_listen,
+            ("--rest-listen", Some(self.rest_listen)),
+            ("--core-listen", Some(self.core_listen)),
+            ("--health-listen", self.health_listen),
         ];
-        !self.no_demo
-            && listeners.iter().flatten().all(|addr| addr.ip().is_loopback())
-            // With a public URL, a proxy on this machine makes the listeners public.
-            && self.public_url.as_ref().is_none_or(is_loopback)
+        let public = listeners.into_iter().find_map(|(flag, addr)| {
+            let addr = addr.filter(|addr| !addr.ip().is_loopback())?;
+            Some(format!("{flag} {addr}"))
+        });
+        // With a public URL, a proxy on this machine makes the listeners public.
+        let url = self.public_url.as_ref().filter(|url| !is_loopback(url));
+        public.or_else(|| url.map(|url| format!("--public-url {url}")))
     }
 }
 

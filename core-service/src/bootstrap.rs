@@ -1,6 +1,14 @@
 //! Prepares an empty platform and creates its first two API clients: the operator, with the right
 //! to create all others, and the webhook dispatcher.
 
+use std::{
+    fs::DirBuilder,
+    io::Write as _,
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, ensure};
 use domain::{
     api_client::{ApiClient, Scope, Scopes, TaskStatus},
     api_secrets::{ApiSecrets, SecretHash},
@@ -12,6 +20,7 @@ use process::clock::Clock;
 use process::random;
 use serde::{Deserialize, Serialize};
 use storage::Storage;
+use tempfile::NamedTempFile;
 
 use crate::{
     config::Config,
@@ -41,6 +50,68 @@ pub struct Bootstrapped {
     pub operator_client: Credentials,
     /// Scope `notifications`.
     pub dispatcher_client: Credentials,
+}
+
+/// The files for the credentials of a bootstrap.
+pub struct ClientFiles {
+    clients: NewFile,
+    dispatcher_secret: NewFile,
+}
+
+/// A file that does not have its name yet.
+struct NewFile {
+    path: PathBuf,
+    file: NamedTempFile,
+}
+
+impl ClientFiles {
+    /// Creates the files, with mode 0600, in a directory, which is created if missing. Fails if it has files
+    /// of these names.
+    pub fn create(directory: &Path) -> anyhow::Result<Self> {
+        let mut options = DirBuilder::new();
+        let created = options.recursive(true).mode(0o700).create(directory);
+        created.with_context(|| format!("cannot create {}", directory.display()))?;
+        Ok(Self {
+            clients: NewFile::create(directory, "clients.json")?,
+            dispatcher_secret: NewFile::create(directory, "dispatcher-secret")?,
+        })
+    }
+
+    /// Writes the credentials to disk, and returns the paths of the files.
+    pub fn write(self, clients: &Bootstrapped) -> anyhow::Result<[PathBuf; 2]> {
+        let json = serde_json::to_string_pretty(clients)?;
+        let secret = &clients.dispatcher_client.api_secret;
+        Ok([
+            self.clients.write(&json)?,
+            self.dispatcher_secret.write(secret)?,
+        ])
+    }
+}
+
+impl NewFile {
+    fn create(directory: &Path, name: &str) -> anyhow::Result<Self> {
+        let path = directory.join(name);
+        ensure!(
+            path.symlink_metadata().is_err(),
+            "{} exists: move it away, or name another directory with --output",
+            path.display()
+        );
+        let file = NamedTempFile::new_in(directory)
+            .with_context(|| format!("cannot write to {}", directory.display()))?;
+        Ok(Self { path, file })
+    }
+
+    fn write(mut self, text: &str) -> anyhow::Result<PathBuf> {
+        let written = writeln!(self.file, "{text}").and_then(|()| self.file.as_file().sync_all());
+        let named = written.and_then(|()| Ok(self.file.persist_noclobber(&self.path)?));
+        named.with_context(|| {
+            format!(
+                "the clients are created, but {} is not: create others with --again",
+                self.path.display()
+            )
+        })?;
+        Ok(self.path)
+    }
 }
 
 /// Creates the master key, the schema and the first signing key unless they exist, and two new API

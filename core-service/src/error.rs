@@ -259,6 +259,7 @@ impl From<Error> for Status {
                 storage::Error::Database(_)
                 | storage::Error::Inconsistent { .. }
                 | storage::Error::Misconfigured(_)
+                | storage::Error::NotReady(_)
                 | storage::Error::Panicked(_),
             )
             | Error::SecretBox(secret_box::Error::Undecryptable)

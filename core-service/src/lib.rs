@@ -30,7 +30,7 @@ mod workers;
 
 pub use auth::rate_limits::RateLimitConfig;
 pub use backup::{Backup, BackupSource, back_up, partial_path, restore, restoring_path, verify};
-pub use bootstrap::{Bootstrapped, Credentials, bootstrap};
+pub use bootstrap::{Bootstrapped, ClientFiles, Credentials, bootstrap};
 pub use config::{
     Config, DEFAULT_DATABASE_CONNECTIONS, DatabaseConfig, DatabaseServerVerification,
     DeliveryConfig, PlatformConfig, TlsConfig, WebhookConfig,
@@ -41,4 +41,4 @@ pub use routing::{Fallback, RouterConfig};
 pub use secrets::master_keys::{KeyId, MasterKeyCommand};
 pub use service::CoreService;
 pub use startup::StartError;
-pub use storage::migrate_database;
+pub use storage::{migrate_database, verification};

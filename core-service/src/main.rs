@@ -1,9 +1,13 @@
 //! Runs a core, or bootstraps a platform.
 
-use std::path::PathBuf;
+use std::{
+    io::{self, IsTerminal as _},
+    path::PathBuf,
+};
 
+use anyhow::ensure;
 use clap::{Parser, Subcommand};
-use core_service::{Config, CoreService, MasterKeyCommand, bootstrap};
+use core_service::{ClientFiles, Config, CoreService, MasterKeyCommand, bootstrap};
 use process::{
     command_line, listen,
     logs::{self, LogConfig},
@@ -34,12 +38,20 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Create the master key, the schema and the first API clients (operator and dispatcher), and
-    /// print the credentials of the clients as JSON. They cannot be printed again.
+    /// print the credentials of the clients as JSON, or write them to files. They cannot be printed again.
     Bootstrap {
         /// Create two more clients for a platform that has been set up, because the operator's
         /// secret is lost. Existing clients stay valid: disable the lost ones afterwards.
         #[arg(long)]
         again: bool,
+        /// Directory for `clients.json`, the credentials, and `dispatcher-secret`, for a dispatcher's
+        /// `--client-secret-file` (mode 0600); created if missing. Default: none, they are printed.
+        /// Example: `/etc/delivery`.
+        #[arg(long, value_name = "DIR")]
+        output: Option<PathBuf>,
+        /// Print the secrets also on a terminal. Default: no.
+        #[arg(long, conflicts_with = "output")]
+        show_secrets: bool,
         #[command(flatten)]
         config: Box<Config>,
     },
@@ -76,11 +88,27 @@ async fn main() -> std::process::ExitCode {
 
 async fn run(arguments: Arguments) -> anyhow::Result<()> {
     match arguments.command {
-        Some(Command::Bootstrap { again, config }) => {
+        Some(Command::Bootstrap {
+            again,
+            output,
+            show_secrets,
+            config,
+        }) => {
+            ensure!(
+                output.is_some() || show_secrets || !io::stdout().is_terminal(),
+                "the secrets of the clients would be shown on this terminal: write them to files with --output DIR, or set --show-secrets"
+            );
+            // Before the bootstrap: credentials that cannot be written would be lost.
+            let files = output.as_deref().map(ClientFiles::create).transpose()?;
             let clients = bootstrap(&config, again).await?;
             #[expect(clippy::print_stdout, reason = "the output of the command")]
-            {
-                println!("{}", serde_json::to_string_pretty(&clients)?);
+            match files {
+                Some(files) => {
+                    for path in files.write(&clients)? {
+                        println!("{}", path.display());
+                    }
+                }
+                None => println!("{}", serde_json::to_string_pretty(&clients)?),
             }
             Ok(())
         }
@@ -102,8 +130,15 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     listen::raise_file_limit();
     redacted::forbid_memory_dumps();
     let traces = traces::start(&config.traces, env!("CARGO_PKG_NAME"))?;
-    let core = CoreService::bind(config).await?;
     let shutdown = shutdown::on_signal()?;
+    // It waits for a database that is not there yet.
+    let Some(core) = shutdown
+        .run_until_cancelled(CoreService::bind(config))
+        .await
+    else {
+        return Ok(());
+    };
+    let core = core?;
     service_manager::notify_ready();
     tracing::info!(addr = %core.addr(), "serving");
     let result = core.run(shutdown).await;

@@ -85,7 +85,9 @@ impl CoreReadiness {
     async fn check_database(&self) -> Result<(), String> {
         match tokio::time::timeout(DATABASE_TIMEOUT, self.database.run()).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(storage::Error::Misconfigured(reason))) => Err(reason),
+            Ok(Err(storage::Error::Misconfigured(reason) | storage::Error::NotReady(reason))) => {
+                Err(reason)
+            }
             Ok(Err(error)) => {
                 tracing::debug!(error = %error_chain(&error), "the database does not respond");
                 Err("the database does not respond".to_owned())

@@ -119,7 +119,7 @@ impl CoreService {
             )));
         }
         let health = HealthListener::bind(config.health_listen)?;
-        let mut resources = startup::open(&config, clock).await?;
+        let mut resources = startup::open(&config, clock, health.as_ref()).await?;
         let metrics = Metrics::new();
         let exposition = expose(&metrics, &config, &mut resources);
         Ok(Self {

@@ -1,12 +1,20 @@
 //! Opens everything a core needs before it can serve, and why it cannot.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use geocoding::{
     CachedGeocoder, Chain, Gazetteer, Geocoder, GeocoderSpec, HttpGeocoder, gazetteer::ImportError,
 };
-use process::{clock::Clock, listen::ListenError, secret_file, tls};
+use parking_lot::Mutex;
+use process::{
+    clock::Clock,
+    health::{HealthListener, Readiness},
+    listen::ListenError,
+    logs::error_message,
+    secret_file, service_manager, tls,
+};
 use storage::{Connections, Storage, signing_keys::StoredSigningKey};
+use tokio_util::sync::CancellationToken;
 use upstream::Monitor;
 
 use crate::{
@@ -56,6 +64,16 @@ pub enum StartError {
     Reflection(#[from] tonic_reflection::server::Error),
 }
 
+impl StartError {
+    /// Whether waiting may mend it.
+    fn may_pass(&self) -> bool {
+        match self {
+            Self::Database(error) | Self::SigningKeys(Error::Storage(error)) => error.may_pass(),
+            _ => false,
+        }
+    }
+}
+
 pub(crate) struct Resources {
     pub(crate) storage: Arc<Storage>,
     pub(crate) clock: Clock,
@@ -69,32 +87,33 @@ pub(crate) struct Resources {
     pub(crate) upstreams: Vec<Monitor>,
 }
 
-/// Opens the database, the secret box, the geocoders and the router of a core.
-pub(crate) async fn open(config: &Config, clock: Clock) -> Result<Resources, StartError> {
-    let url = config.database_url()?;
-    let storage = Arc::new(if config.all_in_one {
-        Storage::connect(&url, config.database_connections).await?
-    } else {
-        Storage::connect_existing(&url, config.database_connections).await?
-    });
-    let secret_box = Arc::new(open_secret_box(&storage, config, config.all_in_one).await?);
-    if storage.is_single_process() {
-        recover_orphaned_leases(&storage, config.all_in_one, clock.now())
-            .await
-            .map_err(StartError::Leases)?;
+/// The longest pause before a database is tried again that cannot be used yet.
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+
+/// Opens the database, the secret box, the geocoders and the router of a core. Waits for a `PostgreSQL` that
+/// cannot be used yet; until it is opened, `health` answers that the core is not ready, and why.
+pub(crate) async fn open(
+    config: &Config,
+    clock: Clock,
+    health: Option<&HealthListener>,
+) -> Result<Resources, StartError> {
+    let starting = Arc::new(Starting::default());
+    let started = CancellationToken::new();
+    if let Some(health) = health.cloned() {
+        tokio::spawn(health.run_until(started.clone(), Arc::clone(&starting)));
     }
+    let started = started.drop_guard();
+    let Database {
+        storage,
+        secret_box,
+        key_ring,
+    } = wait_for_database(config, &clock, &starting).await?;
+    drop(started);
     let mut upstreams = Vec::new();
     let router = config
         .router
         .open(&mut upstreams)
         .map_err(StartError::Router)?;
-    let opened = KeyRing::open(
-        Arc::clone(&storage),
-        Arc::clone(&secret_box),
-        clock.clone(),
-        config.public_url.clone(),
-    );
-    let key_ring = Arc::new(opened.await.map_err(StartError::SigningKeys)?);
     let gazetteer = Arc::new(Gazetteer::new(&config.gazetteer_file));
     if config.all_in_one {
         gazetteer.ensure_demo()?;
@@ -109,6 +128,81 @@ pub(crate) async fn open(config: &Config, clock: Clock) -> Result<Resources, Sta
         gazetteer,
         router,
         upstreams,
+    })
+}
+
+/// Why a core that starts is not ready.
+struct Starting(Mutex<String>);
+
+impl Default for Starting {
+    fn default() -> Self {
+        Self(Mutex::new(
+            "the core starts: it opens its database, or migrates the schema".to_owned(),
+        ))
+    }
+}
+
+impl Readiness for Starting {
+    async fn check(&self) -> Result<(), String> {
+        Err(self.0.lock().clone())
+    }
+}
+
+/// What a core opens of its database.
+struct Database {
+    storage: Arc<Storage>,
+    secret_box: Arc<SecretBox>,
+    key_ring: Arc<KeyRing>,
+}
+
+/// Opens the database, again and again while waiting may mend what is wrong, and logs each reason once.
+async fn wait_for_database(
+    config: &Config,
+    clock: &Clock,
+    starting: &Starting,
+) -> Result<Database, StartError> {
+    let url = config.database_url()?;
+    let mut pause = Duration::from_millis(100);
+    loop {
+        let error = match open_database(config, &url, clock).await {
+            Err(error) if error.may_pass() && !url.starts_with("sqlite:") => error,
+            result => return result,
+        };
+        let reason = error_message(&error.into());
+        if *starting.0.lock() != reason {
+            tracing::warn!("not ready, and waits: {reason}");
+            *starting.0.lock() = reason;
+            // Otherwise the service manager ends a start that takes long.
+            service_manager::notify_ready();
+        }
+        tokio::time::sleep(pause).await;
+        pause = MAX_PAUSE.min(pause * 2);
+    }
+}
+
+async fn open_database(config: &Config, url: &str, clock: &Clock) -> Result<Database, StartError> {
+    let storage = Arc::new(if config.all_in_one {
+        Storage::connect(url, config.database_connections).await?
+    } else {
+        Storage::connect_existing(url, config.database_connections).await?
+    });
+    let secret_box = Arc::new(open_secret_box(&storage, config, config.all_in_one).await?);
+    if storage.is_single_process() {
+        recover_orphaned_leases(&storage, config.all_in_one, clock.now())
+            .await
+            .map_err(StartError::Leases)?;
+    }
+    let opened = KeyRing::open(
+        Arc::clone(&storage),
+        Arc::clone(&secret_box),
+        clock.clone(),
+        config.public_url.clone(),
+    );
+    let key_ring = Arc::new(opened.await.map_err(StartError::SigningKeys)?);
+    Ok(Database {
+        storage,
+        secret_box,
+        key_ring,
     })
 }
 

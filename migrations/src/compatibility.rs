@@ -16,6 +16,9 @@ const FORMER_TABLE: &str = "seaql_migrations";
 pub enum Unusable {
     #[error("{0}")]
     Refused(String),
+    /// Waiting may mend it.
+    #[error("{0}")]
+    NotReady(String),
     #[error(transparent)]
     Database(DbErr),
 }
@@ -119,5 +122,5 @@ pub async fn check_writable(connection: &impl ConnectionTrait) -> Result<(), Unu
     } else {
         return Ok(());
     };
-    Err(Unusable::Refused(reason.to_owned()))
+    Err(Unusable::NotReady(reason.to_owned()))
 }

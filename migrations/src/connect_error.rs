@@ -22,6 +22,26 @@ pub fn explain_connect_error(url: &str, error: &DbErr) -> Option<String> {
     }
 }
 
+/// Whether waiting may mend a connection error of `PostgreSQL`: it, its name or its primary is not there yet, or
+/// it starts, stops or has no free connection.
+pub fn may_pass(error: &DbErr) -> bool {
+    match driver_error(error) {
+        Some(sqlx::Error::Io(error)) => error.kind() != io::ErrorKind::PermissionDenied,
+        Some(sqlx::Error::Database(error)) => {
+            let class = error.code().unwrap_or_default();
+            // PgBouncer has one code for all of its refusals.
+            let is_final = ["startup parameter", "no such "];
+            let is_final = is_final.iter().any(|text| error.message().contains(text));
+            ["08", "53", "57P"]
+                .iter()
+                .any(|prefix| class.starts_with(prefix))
+                && !is_final
+        }
+        Some(error) => is_closed_at_once(error),
+        None => false,
+    }
+}
+
 /// The error of the driver that is the cause.
 pub fn driver_error(error: &DbErr) -> Option<&sqlx::Error> {
     match error {
@@ -66,14 +86,8 @@ fn explain_postgres(url: &str, cause: &sqlx::Error) -> Option<String> {
         Some(directory) => directory.display().to_string(),
         None => format!("{}:{}", options.get_host(), options.get_port()),
     };
-    let is_closed_at_once = match cause {
-        // How sqlx reports that the connection was closed instead of an answer to SSLRequest.
-        sqlx::Error::Protocol(error) => error.contains("SSLRequest: 0x00"),
-        sqlx::Error::Io(error) => error.kind() == io::ErrorKind::UnexpectedEof,
-        _ => false,
-    };
     let message = match cause {
-        _ if is_closed_at_once => {
+        _ if is_closed_at_once(cause) => {
             format!(
                 "what answers at {server} closes the connection at once: it is not PostgreSQL, or a proxy without a primary; check the proxy's servers, or correct the database's URL"
             )
@@ -106,7 +120,7 @@ fn explain_postgres(url: &str, cause: &sqlx::Error) -> Option<String> {
                     "PostgreSQL at {server} has no database {database}: create it (createdb), or correct its name in the database's URL"
                 ),
                 "53300" => format!(
-                    "PostgreSQL at {server} has no free connection: raise max_connections, or run fewer cores"
+                    "PostgreSQL at {server} has no free connection ({error}): raise max_connections or the limit of the role, or run fewer cores"
                 ),
                 // PgBouncer's, which accepts few startup parameters.
                 "08P01" if error.contains("startup parameter") => format!(
@@ -121,4 +135,13 @@ fn explain_postgres(url: &str, cause: &sqlx::Error) -> Option<String> {
         _ => return None,
     };
     Some(message)
+}
+
+fn is_closed_at_once(error: &sqlx::Error) -> bool {
+    match error {
+        // How sqlx reports that the connection was closed instead of an answer to SSLRequest.
+        sqlx::Error::Protocol(error) => error.contains("SSLRequest: 0x00"),
+        sqlx::Error::Io(error) => error.kind() == io::ErrorKind::UnexpectedEof,
+        _ => false,
+    }
 }

@@ -26,10 +26,10 @@ mod migrator;
 mod pooler;
 
 pub use compatibility::{Unusable, applied, check_writable, is_empty, pending};
-pub use connect_error::{driver_error, explain_connect_error};
+pub use connect_error::{driver_error, explain_connect_error, may_pass};
 pub use database_url::{
     DatabaseConfig, DatabaseServerVerification, RefusedUrl, create_sqlite_file, new_sqlite_file,
     sqlite_file,
 };
-pub use migrator::{migration, migrator, version};
+pub use migrator::{migration, migrator, names, version};
 pub use pooler::{explain_pooler, without_prepared_statements};

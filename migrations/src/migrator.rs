@@ -13,7 +13,7 @@ macro_rules! files {
 }
 
 /// The names and texts of all migrations, in order.
-pub(crate) const FILES: [(&str, &str); 28] = files![
+pub(crate) const FILES: [(&str, &str); 29] = files![
     "0001_initial_schema"
     "0002_add_traceparent"
     "0003_add_task_states"
@@ -42,7 +42,13 @@ pub(crate) const FILES: [(&str, &str); 28] = files![
     "0032_add_key_delivery_index"
     "0033_add_notification_delivery_index"
     "0034_add_index_of_late_creations"
+    "0035_add_failing_webhooks_index"
 ];
+
+/// The names of all migrations, in order.
+pub fn names() -> Vec<&'static str> {
+    FILES.map(|(name, _)| name).into()
+}
 
 /// What `SQLite` calls something else, or does not know.
 const REPLACED_FOR_SQLITE: [(&str, &str); 6] = [

@@ -9,7 +9,7 @@ use process::{command_line, duration, logs::LogConfig, number, tls, traces::Trac
 use rate_limits::RateLimit;
 use url::Url;
 
-use crate::platform::PlatformConfig;
+use crate::{observer::AccessLog, platform::PlatformConfig};
 
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
@@ -57,6 +57,11 @@ pub struct Config {
 
     #[command(flatten)]
     pub logs: LogConfig,
+
+    /// Which requests have a line in the log: `all`, `errors` (a status from 400 on), or `off`. Example: `errors`
+    #[arg(long, env = "DELIVERY_ACCESS_LOG", value_enum, default_value_t)]
+    #[arg(hide_possible_values = true)]
+    pub access_log: AccessLog,
 
     #[command(flatten)]
     pub traces: TraceConfig,

@@ -31,6 +31,7 @@ pub use ::rate_limits::RateLimit;
 pub use config::{Config, RateLimitConfig, TlsConfig};
 pub use core_client::{CoreConfig, CoreUrl};
 pub use iso_currency::Currency;
+pub use observer::AccessLog;
 pub use platform::{PlatformConfig, map_center};
 pub use representation::messages::translate as translate_message;
 pub use resources::deliveries::draft::read as read_delivery_draft;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum;
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use process::{
@@ -16,6 +17,26 @@ use crate::{pipeline::Pipeline, request::REQUEST_ID};
 
 /// The routes of health checks, which arrive every few seconds: neither traced nor logged.
 const HEALTH_CHECKS: [&str; 2] = ["/healthz", "/readyz"];
+
+/// Which requests have a line in the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum AccessLog {
+    Off,
+    /// Those with a status from 400 on.
+    Errors,
+    #[default]
+    All,
+}
+
+impl AccessLog {
+    fn has(self, status: StatusCode) -> bool {
+        match self {
+            Self::Off => false,
+            Self::Errors => status.is_client_error() || status.is_server_error(),
+            Self::All => true,
+        }
+    }
+}
 
 /// Measures and logs a response as the client receives it. `problem` logs failures.
 pub(crate) async fn observe<B>(
@@ -35,7 +56,9 @@ pub(crate) async fn observe<B>(
 
     let duration = started.elapsed();
     metrics.record(series, response.status(), duration);
-    log_span.in_scope(|| log(series, &response, duration));
+    if pipeline.access_log.has(response.status()) {
+        log_span.in_scope(|| log(series, &response, duration));
+    }
     if let Some(span) = trace_span {
         end(span, response.status());
     }
@@ -196,6 +219,20 @@ mod tests {
     use process::metrics::Exposition;
 
     use super::*;
+
+    #[test]
+    fn the_access_log_has_all_requests_or_errors_or_none() {
+        for (access_log, expected) in [
+            ("all", [true, true, true, true]),
+            ("errors", [false, false, true, true]),
+            ("off", [false; 4]),
+        ] {
+            let access_log = AccessLog::from_str(access_log, false).unwrap();
+            let statuses = [200, 304, 404, 503];
+            let has = statuses.map(|status| access_log.has(StatusCode::from_u16(status).unwrap()));
+            assert_eq!(has, expected);
+        }
+    }
 
     #[tokio::test]
     async fn a_request_is_counted_by_its_route_or_none() {

@@ -20,7 +20,7 @@ use crate::{
     body::{self, Limits},
     config::Config,
     error::Error,
-    observer::{Metrics, Series},
+    observer::{AccessLog, Metrics, Series},
     representation::{error_codes as codes, json_ld, media_type::MediaType, response_body},
     request::{self, Gateway, Request},
     routes::{Route, RouteTable},
@@ -38,6 +38,7 @@ pub(crate) struct Pipeline {
     queue: Queue,
     request_timeout: Duration,
     pub(crate) metrics: Metrics,
+    pub(crate) access_log: AccessLog,
     /// The link that Hydra clients look for.
     pub(crate) documentation_link: HeaderValue,
 }
@@ -53,6 +54,7 @@ impl Pipeline {
         );
         Self {
             gateway: Arc::new(gateway),
+            access_log: config.access_log,
             routes,
             limits: Limits {
                 size: config.max_body,

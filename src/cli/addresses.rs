@@ -159,6 +159,11 @@ fn print_import(json: bool, imported: &ImportAddressesResponse) -> anyhow::Resul
                 format!("{}:{}", lines.first_file, lines.first_line),
             )
     };
+    if imported.unused {
+        eprintln!(
+            "nothing will use these addresses: start the core with --geocoder gazetteer, alone or with others"
+        );
+    }
     let view = View::default()
         .list("skipped", imported.skipped.iter().map(skipped).collect())
         .field("imported", imported.imported);

@@ -2,14 +2,18 @@
 //! They work on the database and call no core.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use clap::Args;
-use core_service::{Backup as Summary, BackupSource, DatabaseConfig, migrate_database};
+use core_service::{
+    Backup as Summary, BackupSource, DatabaseConfig, migrate_database,
+    verification::{self, Batch, Problem},
+};
 use delivery::{Clock, DATABASE, DEFAULT_DATA_DIR, DataDir, MASTER_KEY};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -18,6 +22,9 @@ use crate::cli::{
     DataDirFlag,
     output::{self, View},
 };
+
+/// How many problems are printed.
+const MAX_PROBLEMS: usize = 100;
 
 #[derive(Args, Debug)]
 pub(crate) struct Backup {
@@ -51,9 +58,12 @@ pub(crate) struct Backup {
 
 #[derive(Args, Debug)]
 pub(crate) struct Verify {
-    /// Backup to verify
+    /// Backup to verify, of a database over `SQLite`; without it, the `PostgreSQL` database is verified
     #[arg(value_name = "FILE")]
-    file: PathBuf,
+    file: Option<PathBuf>,
+
+    #[command(flatten)]
+    database: DatabaseConfig,
 
     /// Print JSON
     #[arg(long)]
@@ -114,8 +124,55 @@ impl Backup {
 
 impl Verify {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        print(self.json, core_service::verify(&self.file).await?)
+        if let Some(file) = &self.file {
+            return print(self.json, core_service::verify(file).await?);
+        }
+        let url = self.database.url()?.context(
+            "name a backup of SQLite's file, or a PostgreSQL database by DELIVERY_DATABASE_URL, --database-url or --database-url-file",
+        )?;
+        self.database.database_server_verification.check(&url)?;
+        ensure!(
+            !url.starts_with("sqlite:"),
+            "only a PostgreSQL database is verified in place: take a backup with `delivery backup`, and verify that"
+        );
+        verify_database(&url, self.json).await
     }
+}
+
+/// Verifies a `PostgreSQL` database, with a progress bar on a terminal. Fails if a row contradicts others.
+async fn verify_database(url: &str, json: bool) -> anyhow::Result<()> {
+    let style = ProgressStyle::with_template("{msg} {bar:40} {pos}/{len}")?;
+    let bar = ProgressBar::new(0).with_style(style);
+    let (mut rows, mut problems) = (BTreeMap::new(), Vec::new());
+    let mut count = 0;
+    let mut report = |batch: Batch| {
+        let read = rows.entry(batch.table).or_insert(0);
+        *read += batch.rows;
+        bar.set_message(batch.table);
+        bar.set_length(batch.estimate.max(*read));
+        bar.set_position(*read);
+        count += batch.problems.len();
+        let room = MAX_PROBLEMS.saturating_sub(problems.len());
+        problems.extend(batch.problems.into_iter().take(room));
+    };
+    verification::verify(url, &mut report).await?;
+    bar.finish_and_clear();
+    let shown = rows.iter().map(|(table, rows)| format!("{table} {rows}"));
+    let view = View::default()
+        .list("problems", problems.into_iter().map(problem_view).collect())
+        .text("rows", shown.collect::<Vec<_>>().join(", "))
+        .json("rows", json!(rows));
+    output::one(json, view)?;
+    ensure!(count == 0, "{count} rows contradict others");
+    Ok(())
+}
+
+fn problem_view(problem: Problem) -> View {
+    View::default()
+        .field("table", problem.table)
+        .field("store", problem.store)
+        .field("key", problem.key)
+        .field("reason", problem.reason)
 }
 
 impl Restore {

@@ -176,7 +176,7 @@ async fn list(
 }
 
 /// A delivery by its id, or else by its reference, which several stores may use, or the beginning of its id.
-async fn find(core: &Core, text: &str) -> anyhow::Result<proto::Delivery> {
+pub(crate) async fn find(core: &Core, text: &str) -> anyhow::Result<proto::Delivery> {
     if let Ok(name) = id::parser(Collection::Deliveries)(text) {
         return core.call(GetDeliveryRequest { name }).await;
     }

@@ -140,7 +140,7 @@ pub(crate) enum Command {
     /// appears once it is complete. Not included: the gazetteer, whose addresses can be imported again,
     /// and, unless asked for, the master key, without which the file cannot be restored.
     Backup(backup::Backup),
-    /// Verify a backup: its checksum, its consistency and its schema
+    /// Verify a backup: its checksum, its consistency and its schema; or a `PostgreSQL` database in use
     Verify(backup::Verify),
     /// Restore a backup to a new data directory, from which `delivery` can be started
     Restore(backup::Restore),

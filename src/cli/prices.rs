@@ -8,16 +8,18 @@ use process::number;
 use proto::{
     ApplyPriceListRequest, CheckPriceListRequest, ExplainPriceRequest, GetPriceListRequest,
     ListPriceListsRequest, Price, PriceExplanation, PriceList, RuleOutcome,
+    iri::{self, Collection},
 };
 use rest_gateway::{Currency, ViolationCollector, read_delivery_draft};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::{
     access::CoreCommand,
     definition::{self, Apply, Check, StoreFlag},
+    deliveries,
     errors::{definition_error, payload_error},
     id,
-    output::{self, View, enum_name},
+    output::{self, View, enum_name, non_empty},
 };
 
 #[derive(Debug, Subcommand)]
@@ -38,12 +40,19 @@ pub(crate) enum Command {
     },
     /// List the versions of the store's price list, newest first
     History(StoreFlag),
-    /// Calculate the price of a delivery, with the result of every rule
+    /// Calculate the price of a delivery, with the result of every rule; or say why a delivery has its price, or none
     Explain {
-        #[command(flatten)]
-        store: StoreFlag,
+        /// Store
+        #[arg(long, value_name = "ID", value_parser = id::parser(Collection::Stores))]
+        #[arg(required_unless_present = "delivery")]
+        store: Option<String>,
         /// Delivery file, JSON as in POST /api/deliveries
-        payload: PathBuf,
+        #[arg(required_unless_present = "delivery")]
+        payload: Option<PathBuf>,
+        /// IRI (/api/deliveries/<id>), ID, its first 8 characters or more, or external reference of an existing delivery,
+        /// whose price is explained by the price list with which it was created
+        #[arg(long, value_name = "DELIVERY", conflicts_with_all = ["store", "payload"])]
+        delivery: Option<String>,
     },
 }
 
@@ -80,6 +89,16 @@ At most 500 rules, and 4096 bytes per condition.";
 
 impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let existing = match &self.command {
+            Command::Explain {
+                delivery: Some(text),
+                ..
+            } => {
+                let core = self.access.connect("dispatch:read").await?;
+                Some(deliveries::find(&core, text).await?)
+            }
+            _ => None,
+        };
         let core = self.access.connect("admin").await?;
         let json = self.access.json;
 
@@ -112,15 +131,24 @@ impl CoreCommand<Command> {
                 let listed = core.call(request).await?;
                 output::many(json, listed.price_lists.iter().map(view))
             }
-            Command::Explain { store, payload } => {
+            Command::Explain { store, payload, .. } => {
+                if let Some(delivery) = existing {
+                    let request = ExplainPriceRequest {
+                        name: delivery.name,
+                        ..ExplainPriceRequest::default()
+                    };
+                    return output::one(json, explanation_of_existing(&core.call(request).await?));
+                }
+                let payload = payload.context("a delivery file is required")?;
                 let body = std::fs::read(&payload)
                     .with_context(|| format!("cannot read {}", payload.display()))?;
                 let mut collector = ViolationCollector::default();
                 let delivery = read_delivery_draft(&body, &mut collector);
                 let request = ExplainPriceRequest {
-                    store: store.store,
+                    store: store.context("a store is required")?,
                     delivery: Some(delivery),
                     violations: collector.to_proto(),
+                    name: String::new(),
                 };
                 let explain = |status: &_| payload_error(&collector, status);
                 let explained = core.call_explained(request, explain).await?;
@@ -158,16 +186,7 @@ fn explanation_view(explained: &PriceExplanation) -> View {
             .field("reason", &*rule.reason)
     };
     let rules = explained.calculation.iter().map(rule).collect();
-    let amount = |price: &Price| price.net_amount.saturating_add(price.tax_amount);
     let price = explained.price.as_ref();
-    let price_json = price.map(|price| {
-        json!({ "amount": amount(price), "net": price.net_amount, "tax": price.tax_amount })
-    });
-    let price_text = price.map(|price| {
-        let tax = decimal(price.tax_amount, currency);
-        let amount = decimal(amount(price), currency);
-        format!("{amount} {currency}, of which {tax} tax")
-    });
     let (distance, duration) = (explained.distance_meters, explained.duration_seconds);
     let source = enum_name(
         explained.distance_source().as_str_name(),
@@ -175,14 +194,55 @@ fn explanation_view(explained: &PriceExplanation) -> View {
     );
     View::default()
         .list("calculation", rules)
-        .json("price", price_json)
-        .text("price", price_text.as_deref().unwrap_or("none"))
+        .json("price", price.map(price_json))
+        .text("price", price_text(price, currency))
         .json("currency", currency)
         .json("distance", distance)
         .text("distance", format!("{distance} m ({source})"))
         .json("duration", duration)
         .text("duration", format!("{duration} s"))
         .json("distance_source", source)
+}
+
+/// The printed form of why an existing delivery has its price, or none.
+fn explanation_of_existing(explained: &PriceExplanation) -> View {
+    let calculated = explained.calculated_price.as_ref();
+    let quote = non_empty(&*explained.retail_price);
+    let view = explanation_view(explained)
+        .named(
+            "price_list_version",
+            "price list",
+            explained.price_list_version,
+        )
+        .json("quote", quote.as_deref().map(iri::of))
+        .json("calculated_price", calculated.map(price_json));
+    let because = match quote {
+        Some(_) => "a quote set the price",
+        None if explained.price.as_ref() == calculated => return view,
+        None => "the tasks or the zones have changed since",
+    };
+    view.text(
+        "calculated",
+        price_text(calculated, &explained.currency_code),
+    )
+    .text("note", because)
+}
+
+fn price_json(price: &Price) -> Value {
+    json!({ "amount": gross(price), "net": price.net_amount, "tax": price.tax_amount })
+}
+
+fn price_text(price: Option<&Price>, currency: &str) -> String {
+    let Some(price) = price else {
+        return "none".to_owned();
+    };
+    let tax = decimal(price.tax_amount, currency);
+    let amount = decimal(gross(price), currency);
+    format!("{amount} {currency}, of which {tax} tax")
+}
+
+fn gross(price: &Price) -> i64 {
+    price.net_amount.saturating_add(price.tax_amount)
 }
 
 /// Formats an amount of minor units: 499 is 4.99 EUR, 499 JPY and 0.499 KWD.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use process::{duration, number};
@@ -16,17 +17,21 @@ use proto::{
 use serde_json::json;
 
 use crate::cli::{
-    access::CoreCommand,
+    access::{Core, CoreCommand},
     id,
     output::{self, View, enum_name, non_empty},
 };
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List the webhooks of a store, oldest first
+    /// List the webhooks of a store, oldest first, or those of all stores that fail
     List {
         #[arg(long, value_name = "ID", value_parser = id::parser(Collection::Stores))]
-        store: String,
+        #[arg(required_unless_present = "failing")]
+        store: Option<String>,
+        /// The webhooks of all stores whose last attempts failed, for longest first, with the last error
+        #[arg(long, conflicts_with = "store")]
+        failing: bool,
     },
     /// List a webhook's notifications with their attempts, newest first
     Attempts {
@@ -95,8 +100,12 @@ impl CoreCommand<Command> {
         let json = self.access.json;
 
         let webhook = match self.command {
-            Command::List { store } => {
-                let request = ListWebhooksRequest { store };
+            Command::List { failing: true, .. } => return list_failing(&core, json).await,
+            Command::List { store, .. } => {
+                let request = ListWebhooksRequest {
+                    store: store.context("a store is required")?,
+                    failing: false,
+                };
                 let listed = core.call(request).await?;
                 return output::many(json, listed.webhooks.into_iter().map(webhook_view));
             }
@@ -161,6 +170,48 @@ impl CoreCommand<Command> {
         };
         output::one(json, webhook_view(webhook?))
     }
+}
+
+/// Prints the failing webhooks of all stores, each with its last error.
+async fn list_failing(core: &Core, json: bool) -> anyhow::Result<()> {
+    let request = ListWebhooksRequest {
+        failing: true,
+        ..ListWebhooksRequest::default()
+    };
+    let mut views = Vec::new();
+    for webhook in core.call(request).await?.webhooks {
+        let request = ListWebhookNotificationsRequest {
+            webhook: webhook.name.clone(),
+            states: ["failed", "exhausted"].map(str::to_owned).into(),
+            with_attempts: true,
+            ..ListWebhookNotificationsRequest::default()
+        };
+        let notifications = core.call(request).await?.notifications;
+        let attempts = notifications.iter().flat_map(|sent| &sent.attempts);
+        let failed = attempts.filter(|attempt| !attempt.failure.is_empty());
+        let last = failed.max_by_key(|attempt| {
+            let ended = attempt.end_time.unwrap_or_default();
+            (ended.seconds, ended.nanos)
+        });
+        let instant = |timestamp| output::instant(timestamp, &webhook.time_zone);
+        let reason = enum_name(webhook.disabled_reason().as_str_name(), "DISABLED_REASON_");
+        let disabled_reason = webhook.disable_time.map(|_| reason);
+        views.push(
+            View::default()
+                .field("id", id::of(&webhook.name))
+                .field("store", id::of(&webhook.store))
+                .field("event", &*webhook.event)
+                .field("url", &*webhook.url)
+                .named("failing_since", "since", instant(webhook.failing_since))
+                .named("last_error", "last error", last.map(attempt_result))
+                .field(
+                    "last_attempt_at",
+                    last.and_then(|attempt| instant(attempt.end_time)),
+                )
+                .named("disabled_reason", "disabled", disabled_reason),
+        );
+    }
+    output::many(json, views)
 }
 
 fn webhook_view(webhook: Webhook) -> View {

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use serde_json::json;
+
 use crate::{
     backup::{REQUESTS, WORKERS, path_str, verify_restored},
     checker::RECOVERY_TIMEOUT,
@@ -10,7 +12,8 @@ use crate::{
     load::Load,
     one_processor,
     postgres::Postgres,
-    program, report,
+    program::{self, PROGRAMS},
+    report,
 };
 
 /// Backs up a platform under load, loses it later, and restores it: everything acknowledged before
@@ -31,6 +34,7 @@ async fn drill(
     let load = Load::start(WORKERS, &shop, &board);
     load.wait_for_successes(REQUESTS).await;
 
+    verify(&cluster.postgres);
     let before = load.acknowledged();
     let started = Instant::now();
     backup(&mut cluster.postgres);
@@ -45,6 +49,7 @@ async fn drill(
         server.kill();
     }
     restore(&mut cluster.postgres);
+    verify(&cluster.postgres);
     for server in cluster.servers() {
         server.start().await;
     }
@@ -60,6 +65,18 @@ async fn drill(
         before.created.len(),
         before.done.len(),
     ));
+}
+
+/// `delivery verify` finds no row that contradicts others, also while cores write.
+fn verify(postgres: &Postgres) {
+    let mut command = program::command(&PROGRAMS.delivery);
+    command.args(["verify", "--json"]);
+    let verified = program::json(command.env("DELIVERY_DATABASE_URL", postgres.url()));
+    assert_eq!(verified["problems"], json!([]));
+    assert!(
+        verified["rows"]["deliveries"].as_u64() > Some(0),
+        "{verified}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

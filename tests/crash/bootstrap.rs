@@ -1,6 +1,8 @@
 //! `core-service bootstrap`: once for a platform, again only on request; and `delivery migrate`.
 
 use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
     path::Path,
     process::{Command, Output},
 };
@@ -10,7 +12,7 @@ use serde_json::Value;
 use crate::{
     postgres::Postgres,
     program::{self, PROGRAMS},
-    startup_errors::migrate,
+    startup_errors::{assert_error, migrate},
 };
 
 #[test]
@@ -79,6 +81,51 @@ fn assert_bootstrapped_once(directory: &Path, database_url: &str) {
     ] {
         assert!(log.contains(part), "{part}: {log}");
     }
+}
+
+#[test]
+fn the_files_of_a_bootstrap_are_readable_by_their_owner_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("secrets");
+    let bootstrap = || {
+        let mut command = program::command(&PROGRAMS.core);
+        command
+            .args(["bootstrap", "--again", "--database-url"])
+            .arg(sqlite_url(directory.path()))
+            .arg("--master-key-file")
+            .arg(directory.path().join("master.key"))
+            .arg("--output")
+            .arg(&output);
+        command
+    };
+    let files = ["clients.json", "dispatcher-secret"].map(|name| output.join(name));
+    let [clients, secret] = &files;
+
+    let printed = program::output(&mut bootstrap());
+
+    assert!(printed.status.success(), "{printed:?}");
+    assert_eq!(
+        String::from_utf8(printed.stdout).unwrap(),
+        format!("{}\n{}\n", clients.display(), secret.display())
+    );
+    for file in &files {
+        let mode = file.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    assert_eq!(fs::read_dir(&output).unwrap().count(), files.len());
+    let clients_json: Value = serde_json::from_slice(&fs::read(clients).unwrap()).unwrap();
+    assert_eq!(
+        fs::read_to_string(secret).unwrap().trim_end(),
+        clients_json["dispatcher_client"]["api_secret"]
+    );
+    assert_error(
+        &mut bootstrap(),
+        1,
+        &format!(
+            "core-service: {} exists: move it away, or name another directory with --output",
+            clients.display()
+        ),
+    );
 }
 
 fn run_concurrently(commands: [Command; 2]) -> [Output; 2] {

@@ -8,8 +8,12 @@ use std::{
 };
 
 use crate::{
+    files::Files,
+    health::{get, readiness, wait_until_ready},
     postgres::Postgres,
     program::{self, PROGRAMS},
+    reserved_addr::reserve_addr,
+    server::Server,
     startup_errors::{Fixture, assert_error, migrate},
 };
 
@@ -102,20 +106,102 @@ fn a_core_reports_an_unusable_postgresql() {
     assert_rejected(&mut from_file(&[&key]), newer);
     assert_error(&mut migrate(), 1, newer);
 
+    // A core waits for its promotion.
     postgres.become_standby();
     let standby = "this PostgreSQL is a standby, which accepts no writes: name the primary in the database's URL, or wait until a failover has promoted one";
-    assert_rejected(&mut from_file(&[&key]), standby);
     assert_error(&mut migrate(), 1, standby);
     let nothing = format!("--master-key-file={}", fixture.path("nothing.key"));
     assert_rejected(&mut from_file(&["bootstrap", &nothing]), standby);
 
     postgres.kill();
     assert_rejected(
-        &mut from_file(&[&key]),
+        &mut from_file(&["bootstrap", &key]),
         &format!(
             "cannot connect to PostgreSQL at {directory} (Connection refused (os error 111)): start it, or correct the database's URL"
         ),
     );
+}
+
+/// A core that is not ready and logs why, until waiting has mended it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_core_waits_for_a_postgresql_that_cannot_be_used_yet() {
+    let Some(mut postgres) = Postgres::start() else {
+        return;
+    };
+    postgres.sql("CREATE ROLE app LOGIN");
+    postgres.sql("GRANT ALL ON SCHEMA public TO app");
+    let files = Files::new();
+    let health = reserve_addr();
+    let database = [
+        format!(
+            "--database-url={}",
+            postgres.url().replace("//delivery@", "//app@")
+        ),
+        format!("--master-key-file={}", files.path("master.key")),
+    ];
+    PROGRAMS.bootstrap(&database);
+    let own = [
+        "--listen=127.0.0.1:0".to_owned(),
+        format!("--health-listen={health}"),
+        "--geocoder=none".to_owned(),
+    ];
+    let arguments = [&database[..], &own].concat();
+    let mut core = Server::new("core", &PROGRAMS.core, arguments, ("not ready", 1));
+    let directory = postgres.directory().to_owned();
+    let waits = async |core: &mut Server, reason: &str| {
+        core.start().await;
+        let reason = format!("cannot open the database: {reason}");
+        let logged = core.wait_for_line("not ready, and waits").await;
+        assert!(logged.ends_with(&reason), "{logged}");
+        let answer = ("503".to_owned(), format!("{reason}\n"));
+        assert_eq!(readiness(health).await, answer);
+        assert_eq!(get(health, "/healthz").await.0, "200");
+    };
+    let becomes_ready = async |core: &mut Server| {
+        wait_until_ready(health).await;
+        let logged = core.output();
+        let logged = logged
+            .iter()
+            .filter(|line| line.contains("not ready, and waits"));
+        assert_eq!(logged.count(), 1);
+        assert!(core.terminate().await.success());
+    };
+
+    postgres.kill();
+    let refused = format!(
+        "cannot connect to PostgreSQL at {directory} (Connection refused (os error 111)): start it, or correct the database's URL"
+    );
+    waits(&mut core, &refused).await;
+    assert!(core.terminate().await.success());
+    waits(&mut core, &refused).await;
+    postgres.restart();
+    wait_until_ready(health).await;
+    assert!(core.terminate().await.success());
+
+    postgres.sql("ALTER ROLE app CONNECTION LIMIT 0");
+    let full = format!(
+        "PostgreSQL at {directory} has no free connection (too many connections for role \"app\"): raise max_connections or the limit of the role, or run fewer cores"
+    );
+    waits(&mut core, &full).await;
+    postgres.sql("ALTER ROLE app CONNECTION LIMIT -1");
+    becomes_ready(&mut core).await;
+
+    postgres.become_standby();
+    let standby = "this PostgreSQL is a standby, which accepts no writes: name the primary in the database's URL, or wait until a failover has promoted one";
+    waits(&mut core, standby).await;
+    postgres.promote();
+    becomes_ready(&mut core).await;
+
+    postgres.sql("ALTER TABLE created_bytes DROP COLUMN deliveries");
+    postgres.sql("DELETE FROM _sqlx_migrations WHERE version = 28");
+    let dump = postgres.session(
+        "BEGIN; LOCK TABLE created_bytes IN ACCESS SHARE MODE; SELECT 'locked'; SELECT pg_sleep(600);",
+    );
+    dump.wait_for("locked").await;
+    let locked = "a migration waits for a lock that another session holds, such as a dump or another migration: let that end, or find it in pg_stat_activity and end it";
+    waits(&mut core, locked).await;
+    postgres.terminate_backends();
+    becomes_ready(&mut core).await;
 }
 
 /// The driver would take the list for the name of one host, and ignores `target_session_attrs`.

@@ -60,6 +60,7 @@ on_both_databases! {
 async fn permissions_with_a_public_url(database: Database, adjust: Adjust) -> Vec<&'static str> {
     let platform = Platform::start_with(database, |settings| {
         settings.public_url = Some("https://delivery.example".parse().unwrap());
+        settings.demo_on_a_network = true;
         adjust(settings);
     })
     .await;
@@ -88,6 +89,29 @@ async fn the_demo_with_a_public_url_has_a_permission_only_by_its_own_flag() {
     if let Some(database) = Database::postgres() {
         let permissions = permissions_with_a_public_url(database, |_| {}).await;
         assert!(permissions.is_empty(), "{permissions:?}");
+    }
+}
+
+#[test]
+fn a_demo_beyond_this_machine_is_refused_with_both_ways_out() {
+    let data_dir = tempfile::tempdir().unwrap();
+    for (flag, value) in [
+        ("--rest-listen", "0.0.0.0:0"),
+        ("--core-listen", "[::]:0"),
+        ("--public-url", "https://delivery.example/"),
+    ] {
+        let free = match flag {
+            "--rest-listen" => "--core-listen=127.0.0.1:0",
+            _ => "--rest-listen=127.0.0.1:0",
+        };
+        let refused = run_delivery(data_dir.path(), &["start", flag, value, free]);
+        assert_eq!(refused.status.code(), Some(1));
+        assert_eq!(
+            stderr(&refused),
+            format!(
+                "{flag} {value} would serve the demo shop beyond this machine: set --no-demo to start without it, or --demo-on-a-network yes\n"
+            )
+        );
     }
 }
 

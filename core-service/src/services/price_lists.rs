@@ -1,6 +1,6 @@
 //! Price lists: applied and checked by operators.
 
-use domain::api_client::Scope;
+use domain::{api_client::Scope, id::DeliveryId, price_list::Calculation};
 use proto::iri::Collection;
 use storage::price_lists::StoredPriceList;
 use tonic::{Request, Response};
@@ -105,6 +105,10 @@ impl proto::price_lists_server::PriceLists for Services {
         request: Request<proto::ExplainPriceRequest>,
     ) -> Reply<proto::PriceExplanation> {
         let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
+        if !request.name.is_empty() {
+            let explanation = self.explain_price_of(&request.name).await?;
+            return Ok(Response::new(explanation));
+        }
 
         let store = messages::find_store(&self.storage, &request.store).await?;
         let shop = Caller::of_store(caller.id, store.clone());
@@ -133,11 +137,54 @@ impl proto::price_lists_server::PriceLists for Services {
                 .into_iter()
                 .map(messages::rule_outcome)
                 .collect(),
+            ..proto::PriceExplanation::default()
         }))
     }
 }
 
 impl Services {
+    /// Explains the price of a delivery of any store, as of its creation.
+    async fn explain_price_of(&self, name: &str) -> Result<proto::PriceExplanation, Error> {
+        let reader = self.storage.reader();
+        let find = |id| self.find_store_of(DeliveryId(id));
+        let store = messages::find_resource(Collection::Deliveries, name, find).await?;
+        let find = |id| storage::deliveries::find(reader, store.id, DeliveryId(id));
+        let delivery = messages::find_resource(Collection::Deliveries, name, find).await?;
+        let created_at = delivery.created_at;
+        let stored = storage::price_lists::find_at(reader, store.id, created_at).await?;
+        let list = match &stored {
+            Some(stored) => {
+                let (_, zones) = self.definitions().zones(CachePolicy::Bypass).await?;
+                let list = definitions::parse_price_list(&stored.definition, &zones, None).await?;
+                Some(list.map_err(definitions::invalid)?)
+            }
+            None => None,
+        };
+        let now = created_at.to_zoned(store.time_zone.clone());
+        let calculation = list
+            .as_ref()
+            .map_or_else(Calculation::without_list, |list| {
+                list.calculate(&delivery, &store.display_name, &now)
+            });
+
+        let currency = delivery.price.map(|price| price.currency);
+        let currency = currency.or(list.map(|list| list.currency));
+        let version = stored.map(|stored| u32::try_from(stored.version).unwrap_or(u32::MAX));
+        let route = delivery.route;
+        let outcomes = calculation.outcomes.into_iter();
+        Ok(proto::PriceExplanation {
+            price: delivery.price.map(messages::price),
+            currency_code: currency.unwrap_or(store.currency).code().to_owned(),
+            distance_meters: route.distance_meters,
+            duration_seconds: route.duration_seconds,
+            distance_source: messages::distance_source(route.source).into(),
+            calculation: outcomes.map(messages::rule_outcome).collect(),
+            price_list_version: version,
+            retail_price: delivery.retail_price.unwrap_or_default(),
+            calculated_price: calculation.price.map(messages::price),
+        })
+    }
+
     /// Applies a price list, or replays the response to an earlier request.
     async fn insert_price_list(
         &self,

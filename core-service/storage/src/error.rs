@@ -1,6 +1,6 @@
 //! Errors of the database, classified by what a caller can do about them.
 
-use migrations::{driver_error, explain_connect_error, explain_pooler};
+use migrations::{driver_error, explain_connect_error, explain_pooler, may_pass};
 use sea_orm::{DbErr, SqlErr, sqlx};
 use tokio::sync::mpsc::error::TrySendError;
 
@@ -34,6 +34,9 @@ pub enum Error {
     Inconsistent { table: &'static str, reason: String },
     #[error("{0}")]
     Misconfigured(String),
+    /// Why the database cannot be used yet, and what to do about it. Waiting may mend it.
+    #[error("{0}")]
+    NotReady(String),
     /// A closure of a write or a shared statement panicked, with this message.
     #[error("a write or a read panicked: {0}")]
     Panicked(String),
@@ -64,7 +67,24 @@ impl Error {
         let (Self::Unavailable(cause) | Self::Database(cause)) = &self else {
             return self;
         };
-        explain_connect_error(url, cause).map_or(self, Self::Misconfigured)
+        match explain_connect_error(url, cause) {
+            Some(reason) if !url.starts_with("sqlite:") && may_pass(cause) => {
+                Self::NotReady(reason)
+            }
+            Some(reason) => Self::Misconfigured(reason),
+            None => self,
+        }
+    }
+
+    /// Whether waiting may mend what keeps a core from opening `PostgreSQL`.
+    pub fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            Self::NotReady(_)
+                | Self::Unavailable(_)
+                | Self::Timeout
+                | Self::SerializationFailure(_)
+        ) || self.is_lock_timeout()
     }
 
     /// Whether the wait for a lock timed out (`SQLSTATE` 55P03).

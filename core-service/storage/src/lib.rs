@@ -31,6 +31,7 @@ pub mod task_events;
 pub mod task_lists;
 pub mod tasks;
 pub mod time_slots;
+pub mod verification;
 pub mod webhook_notifications;
 pub mod webhooks;
 pub mod zones;

@@ -36,6 +36,16 @@ pub async fn find_version(
     rows::first(connection, Entity::find_by_id((store_id.0, version))).await
 }
 
+/// The list that was the current one at an instant.
+pub async fn find_at(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    at: Timestamp,
+) -> Result<Option<StoredPriceList>, Error> {
+    let query = newest_first(store_id).filter(Column::CreatedAt.lte(Instant::from(at)));
+    rows::first(connection, query).await
+}
+
 /// The versions and their instants of creation, newest first.
 pub async fn list_versions(
     connection: &impl ConnectionTrait,

@@ -37,9 +37,18 @@ pub(super) async fn migrate(session: &Session) -> Result<(), Error> {
                 tokio::time::sleep(super::connections::jitter(7)).await;
                 tries += 1;
             }
-            result => return Ok(result?),
+            result => return result.map_err(|error| explain_lock(error.into())),
         }
     }
+}
+
+fn explain_lock(error: Error) -> Error {
+    if error.is_lock_timeout() {
+        return Error::NotReady(
+            "a migration waits for a lock that another session holds, such as a dump or another migration: let that end, or find it in pg_stat_activity and end it".to_owned(),
+        );
+    }
+    error
 }
 
 /// Applies the pending migrations, and reports their names. After a crash, the next start applies again the one
@@ -64,7 +73,8 @@ async fn pending(session: &Session) -> Result<Vec<&'static str>, Unusable> {
     pending
 }
 
-/// Applies the pending migrations of a database, without retries, or only reports them. Boxed, so that
+/// Applies the pending migrations of a database, without retries, or only reports them, and then creates no
+/// file. Boxed, so that
 /// the program need not compile this again.
 pub fn migrate_database<'a>(
     url: &'a str,
@@ -72,6 +82,10 @@ pub fn migrate_database<'a>(
     report: Report<'a>,
 ) -> BoxFuture<'a, Result<(), Unusable>> {
     Box::pin(async move {
+        if dry_run && migrations::new_sqlite_file(url).is_some() {
+            migrations::names().into_iter().for_each(report);
+            return Ok(());
+        }
         let session = connect(url).await?;
         if dry_run {
             pending(&session).await?.into_iter().for_each(report);
@@ -101,6 +115,7 @@ impl From<Unusable> for Error {
         match unusable {
             Unusable::Database(error) => error.into(),
             Unusable::Refused(reason) => Self::Misconfigured(reason),
+            Unusable::NotReady(reason) => Self::NotReady(reason),
         }
     }
 }
@@ -176,6 +191,9 @@ mod tests {
                 let run = migrate_database(&url, dry_run, &mut report);
                 run.await.unwrap();
                 runs.push(reported);
+                if let Some(file) = migrations::sqlite_file(&url) {
+                    assert_eq!(file.exists(), !dry_run);
+                }
             }
 
             let [dry, dry_again, applied, applied_again] = runs.try_into().unwrap();
@@ -319,7 +337,7 @@ mod tests {
             migrate(&database).await.unwrap();
 
             let last = applied.last().unwrap();
-            let drop = "DROP INDEX deliveries_created_late";
+            let drop = "DROP INDEX webhooks_failing";
             let remove = format!("DELETE FROM seaql_migrations WHERE version = 'm{last}'; {drop}");
             database.execute_unprepared(&remove).await.unwrap();
             let pending = migrations::pending(&database).await.unwrap();

@@ -18,6 +18,7 @@ use tokio::{
     task::{AbortHandle, JoinSet},
     time::{Instant, timeout, timeout_at},
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     listen::{ListenError, accept, listen},
@@ -49,9 +50,10 @@ pub trait Readiness: Send + Sync + 'static {
     fn check(&self) -> impl Future<Output = Result<(), String>> + Send;
 }
 
-/// A bound listener; it answers once [`HealthListener::run`] is called.
+/// A bound listener; it answers once [`HealthListener::run`] is called. Clones share it.
+#[derive(Clone)]
 pub struct HealthListener {
-    listener: TcpListener,
+    listener: Arc<TcpListener>,
     addr: SocketAddr,
     connection_timeout: Duration,
     min_lifetime: Duration,
@@ -101,7 +103,7 @@ impl HealthListener {
         let bound = listener.local_addr();
         Ok(Some(Self {
             addr: bound.map_err(|source| ListenError { addr, flag, source })?,
-            listener,
+            listener: Arc::new(listener),
             connection_timeout: CONNECTION_TIMEOUT,
             min_lifetime: MIN_LIFETIME,
         }))
@@ -115,9 +117,27 @@ impl HealthListener {
     /// Serves requests until the future is dropped; also during a shutdown, when the program is
     /// alive but not ready.
     pub async fn run(self, readiness: Arc<impl Readiness>, metrics: Exposition) {
-        let metrics = Arc::new(metrics);
         tracing::info!(addr = %self.addr, "serving /healthz and /readyz");
         let mut connections = Connections::default();
+        self.answer(&mut connections, readiness, metrics).await;
+    }
+
+    /// Like [`HealthListener::run`], without metrics, while a program starts: until the token is cancelled.
+    pub async fn run_until(self, started: CancellationToken, readiness: Arc<impl Readiness>) {
+        let mut connections = Connections::default();
+        let answers = self.answer(&mut connections, readiness, Exposition::new());
+        started.run_until_cancelled(answers).await;
+        // A probe that has connected gets its answer.
+        connections.tasks.detach_all();
+    }
+
+    async fn answer(
+        &self,
+        connections: &mut Connections,
+        readiness: Arc<impl Readiness>,
+        metrics: Exposition,
+    ) {
+        let metrics = Arc::new(metrics);
         loop {
             let stream = accept(&self.listener).await;
             let readiness = Arc::clone(&readiness);

@@ -126,6 +126,7 @@ impl Platform {
         let adjust = |settings: &mut Settings| {
             // The same issuer: each accepts the other's tokens.
             settings.public_url = Some("http://delivery.example".parse().unwrap());
+            settings.demo_on_a_network = true;
             // With a public URL, plain HTTP and loopback addresses are denied by default.
             settings.egress = Policy {
                 allow_http: true,

@@ -95,9 +95,13 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 12] = [
         ],
     ),
     (
-        "the operator's view of a webhook or a notification, by its id alone",
+        "the operator's view of a webhook or a notification by its id alone, and of the webhooks that fail",
         &[
             (&["SELECT"], r#"FROM "webhooks" WHERE "webhooks"."id" = $"#),
+            (
+                &["SELECT"],
+                r#"FROM "webhooks" WHERE "webhooks"."failing_since" IS NOT NULL ORDER BY"#,
+            ),
             (
                 &["SELECT"],
                 r#"FROM "notifications" WHERE "notifications"."id" = $"#,

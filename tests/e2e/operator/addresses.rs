@@ -58,6 +58,21 @@ fn imported_addresses_are_usable_without_a_restart() {
 }
 
 #[test]
+fn an_import_that_nothing_will_use_says_so() {
+    let running = AllInOne::start_new(&["--geocoder=none"]);
+    let file = running.data_dir().join("lille.csv");
+    fs::write(&file, LILLE).unwrap();
+
+    let imported = running.run(&["addresses", "import", file.to_str().unwrap()]);
+
+    assert!(imported.status.success());
+    assert_eq!(
+        stderr(&imported),
+        "nothing will use these addresses: start the core with --geocoder gazetteer, alone or with others\n"
+    );
+}
+
+#[test]
 fn a_search_reports_how_a_text_was_parsed_or_what_was_not_found() {
     let running = AllInOne::start_new(&[]);
 

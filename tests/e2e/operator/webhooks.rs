@@ -48,12 +48,29 @@ on_both_databases! {
         let printed = platform.run_delivery(&["webhooks", "attempts", id]).await;
         assert!(printed.contains("  failed  ") && printed.contains("  500\n"), "{printed}");
 
+        let listed = platform.run_delivery_json(&["webhooks", "list", "--failing"]).await;
+        assert_eq!(
+            listed,
+            json!([{
+                "id": id,
+                "store": store.rsplit('/').next(),
+                "event": "delivery.picked",
+                "url": receiver.url(),
+                "failing_since": "2020-04-02T11:00:00+02:00",
+                "last_error": "500",
+                "last_attempt_at": "2020-04-02T11:00:00+02:00",
+                "disabled_reason": null,
+            }])
+        );
+
         receiver.respond_with(204);
         let notification = failed["id"].as_str().unwrap();
         let sent = platform.run_delivery_json(&["webhooks", "resend", notification]).await;
         assert_eq!(sent["id"], failed["id"]);
         assert_eq!(receiver.next_notification().await.body, first.body);
         wait_for_attempts(&client, &webhook, "delivered", 2).await;
+        let listed = platform.run_delivery_json(&["webhooks", "list", "--failing"]).await;
+        assert_eq!(listed, json!([]));
         let since = "--since=2020-04-02T00:00:00+02:00";
         let recovered = platform.run_delivery_json(&["webhooks", "recover", id, since]).await;
         assert_eq!(

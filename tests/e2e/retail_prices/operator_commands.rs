@@ -201,6 +201,53 @@ fn a_list_in_another_currency_than_the_stores_is_refused() {
 }
 
 #[test]
+fn the_price_of_a_delivery_is_explained_by_the_list_that_it_was_created_with() {
+    let running = AllInOne::start_new(&[]);
+    let data_dir = running.data_dir();
+    let store = running.text("/store");
+    let apply = |price: &str| {
+        let definition = LIST.replace("in_zone(dropoff.address, \"Town\")", "true");
+        let list = write(data_dir, "list.toml", &definition.replace("599", price));
+        running.run_json(&["prices", "apply", &list, "--store", store])
+    };
+    let version = apply("599")["version"].clone();
+    let draft = json!({
+        "pickup": { "address": { "streetAddress": "Here", "latLng": [48.8566, 2.3530] } },
+        "dropoff": {
+            "address": { "streetAddress": "There", "latLng": [48.8558, 2.3551] },
+            "before": "tomorrow 13:00",
+        },
+    });
+    let delivery = running.call("/api/deliveries", &["-d", &draft.to_string()]);
+    apply("999");
+
+    let iri = delivery["@id"].as_str().unwrap();
+    let explained = running.run_json(&["prices", "explain", "--delivery", iri]);
+
+    let price = json!({ "amount": 599, "net": 499, "tax": 100 });
+    assert_eq!(
+        explained,
+        json!({
+            "price": price,
+            "currency": "EUR",
+            "distance": 231,
+            "duration": 55,
+            "distance_source": "straight_line",
+            "price_list_version": version,
+            "quote": null,
+            "calculated_price": price,
+            "calculation": [
+                { "rule": "In town", "matched": true, "amount": 599, "reason": "true is true" },
+                {
+                    "rule": "Heavy", "matched": false, "amount": 0,
+                    "reason": "can't evaluate weight > 5000: no weight is given",
+                },
+            ],
+        })
+    );
+}
+
+#[test]
 fn explain_says_that_a_store_has_no_price_list() {
     let running = AllInOne::start_new(&[]);
     let data_dir = running.data_dir();

@@ -3,7 +3,7 @@
 mod import;
 
 use domain::{api_client::Scope, coverage::Coverage, store::Country, violation::Violations};
-use geocoding::{GeocodeMatch, GeocodeResult, gazetteer::ImportStats};
+use geocoding::{GeocodeMatch, GeocodeResult, GeocoderSpec, gazetteer::ImportStats};
 use proto::SkippedLines;
 use tonic::{Request, Response, Streaming};
 
@@ -22,7 +22,9 @@ impl proto::addresses_server::Addresses for Services {
         let stats = import::run(self.gazetteer.path(), country, request).await?;
 
         tracing::info!(%stats, "addresses imported");
-        let reply = Response::new(import_response(stats));
+        let geocoders = &self.config.geocoding.geocoders;
+        let is_used = geocoders.contains(&GeocoderSpec::Gazetteer);
+        let reply = Response::new(import_response(stats, !is_used));
         caller.audit("ImportAddresses", "addresses", &reply);
         Ok(reply)
     }
@@ -64,7 +66,7 @@ impl proto::addresses_server::Addresses for Services {
     }
 }
 
-fn import_response(stats: ImportStats) -> proto::ImportAddressesResponse {
+fn import_response(stats: ImportStats, unused: bool) -> proto::ImportAddressesResponse {
     let skipped = stats.skipped.into_iter().map(|(why, skipped)| {
         let (first_file, first_line) = skipped.first;
         SkippedLines {
@@ -77,6 +79,7 @@ fn import_response(stats: ImportStats) -> proto::ImportAddressesResponse {
     proto::ImportAddressesResponse {
         imported: stats.imported,
         skipped: skipped.collect(),
+        unused,
     }
 }
 

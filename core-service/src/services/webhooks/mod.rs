@@ -54,6 +54,11 @@ impl proto::webhooks_server::Webhooks for Services {
         let (caller, request) = Caller::of(request)?;
 
         let reader = self.storage.reader();
+        if request.failing {
+            caller.require(Scope::PlatformRead)?;
+            let webhooks = self.failing_webhooks().await?;
+            return Ok(Response::new(proto::ListWebhooksResponse { webhooks }));
+        }
         let store_name = request.store;
         let (webhooks, store) = if store_name.is_empty() {
             let store = caller.store()?;
@@ -216,6 +221,9 @@ impl proto::webhooks_server::Webhooks for Services {
     }
 }
 
+/// Limit of listed failing webhooks.
+const MAX_FAILING: u64 = 1000;
+
 /// The detail that a shop gets both for an unknown host name and for one with a denied address.
 /// Different details would show which names exist in the platform's network.
 const NO_ADDRESS: &str = "the host name has no address on the public internet";
@@ -253,6 +261,23 @@ async fn lock(transaction: &Session, key: WebhookKey) -> Result<(Webhook, Secret
 }
 
 impl Services {
+    /// The webhooks of all stores that fail.
+    async fn failing_webhooks(&self) -> Result<Vec<proto::Webhook>, Error> {
+        let reader = self.storage.reader();
+        let failing = storage::webhooks::list_failing(reader, MAX_FAILING).await?;
+        let ids = failing.iter().map(|(webhook, _)| webhook.store_id);
+        let stores = storage::stores::find_all(reader, ids).await?;
+        let now = self.clock.now();
+        let webhooks = failing.iter().filter_map(|(webhook, since)| {
+            Some(proto::Webhook {
+                failing_since: Some(messages::timestamp(*since)),
+                store: Collection::Stores.name(webhook.store_id),
+                ..message(webhook, stores.get(&webhook.store_id)?, now)
+            })
+        });
+        Ok(webhooks.collect())
+    }
+
     /// Finds a webhook and its store: one of the caller's own, or any with the scope for those of others.
     async fn webhook_of(
         &self,
@@ -297,6 +322,8 @@ fn message(webhook: &Webhook, store: &Store, now: Timestamp) -> proto::Webhook {
         event: webhook.event.clone(),
         url: webhook.url.clone(),
         secret: String::new(),
+        failing_since: None,
+        store: String::new(),
         create_time: Some(messages::timestamp(webhook.created_at)),
         disable_time: webhook
             .disabled

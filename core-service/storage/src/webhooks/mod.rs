@@ -148,6 +148,23 @@ pub async fn list_of_store(
     rows::all(connection, oldest_first(of_store)).await
 }
 
+/// The webhooks of all stores whose attempts fail, with since when, those that fail for longest first: for operators.
+pub async fn list_failing(
+    connection: &impl ConnectionTrait,
+    limit: u64,
+) -> Result<Vec<(Webhook, Timestamp)>, Error> {
+    let query = Entity::find()
+        .filter(Column::FailingSince.is_not_null())
+        .order_by_asc(Column::FailingSince)
+        .order_by_asc(Column::Id)
+        .limit(limit);
+    let rows = query.all(connection).await?.into_iter();
+    let failing = rows.filter_map(|row| Some((row.failing_since?, row)));
+    failing
+        .map(|(since, row)| Ok((row.try_into()?, since.try_into()?)))
+        .collect()
+}
+
 fn oldest_first(condition: Condition) -> Select<Entity> {
     let query = Entity::find().filter(condition);
     query
