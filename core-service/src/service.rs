@@ -274,9 +274,9 @@ impl CoreService {
 
 /// The body of a call, counted against the memory of its peer.
 fn count(body: Incoming, memory: RequestMemory) -> Body {
-    let receiver = memory.clone();
+    let of_body = memory.clone();
     let grow = move |bytes| memory.grow(bytes);
-    let received = move || receiver.set_received();
+    let received = move || of_body.set_received();
     Body::new(CountedBody::new(body, grow, received))
 }
 
