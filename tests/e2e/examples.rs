@@ -75,7 +75,11 @@ async fn every_example_is_a_real_request_and_response() {
                 None if path.ends_with("_images") => {
                     let parent = match *path {
                         "/api/task_images" => task,
-                        _ => iri::of(&operator.report_incident(iri::name(&task), "Wet").await),
+                        _ => {
+                            // That which is listed.
+                            let task = iri::name(&task);
+                            iri::of(&operator.report_incident(task, "The parcel is wet").await)
+                        }
                     };
                     let mut request = request.header("x-attach-to", parent);
                     let headers = request.headers_mut().unwrap();
