@@ -96,8 +96,8 @@ on_both_databases! {
             assert_eq!((task.images, task.update_time), (vec![uploaded.name.clone()], now(platform)));
             assert_eq!(reader.task(&order.dropoff).await.images, [""; 0]);
         }
-        let changed = first(&mut watched).await.tasks;
-        assert!(changed.iter().any(|task| task.images == [uploaded.name.clone()]), "{changed:?}");
+        let has_image = |task: &proto::Task| task.images == [uploaded.name.clone()];
+        while !first(&mut watched).await.tasks.iter().any(has_image) {}
         let listed = client.get("/api/deliveries").await.expect(200);
         let images = &listed["hydra:member"][0]["pickup"]["images"];
         assert_eq!(*images, json!([format!("/api/{}", uploaded.name)]));
