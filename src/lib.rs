@@ -242,6 +242,7 @@ fn core_config(settings: &Settings, public_url: &Url) -> anyhow::Result<core_ser
         reflection: settings.reflection || settings.has_demo_permissions(),
         all_in_one: true,
         gazetteer_file: in_data_dir("addresses.sqlite"),
+        images: settings::images_of(settings),
         geocoding: settings.geocoding.clone(),
         master_key_file: in_data_dir(MASTER_KEY),
         ..core_service::Config::default()

@@ -74,6 +74,11 @@ pub struct Settings {
     #[arg(value_parser = number::within(1_u32, 1000, 50))]
     pub database_connections: u32,
 
+    /// Folder of the images of tasks; created if missing. Default: `images` in the data directory, but none over
+    /// another database than its own. Example: `/var/lib/delivery/images`
+    #[arg(long, env = "DELIVERY_IMAGES", value_name = "FOLDER")]
+    pub images: Option<PathBuf>,
+
     /// URL at which clients reach the REST API; used in tokens, Location headers and links. Default:
     /// the listen address. Example: `https://delivery.example`
     #[arg(long, env = "DELIVERY_PUBLIC_URL", value_name = "URL")]
@@ -182,6 +187,14 @@ impl GrpcTlsConfig {
             tls_client_ca: self.grpc_tls_client_ca.clone(),
         }
     }
+}
+
+/// The folder of images of an all-in-one: over its own database, by default in its data directory.
+pub(crate) fn images_of(settings: &Settings) -> Option<PathBuf> {
+    let database = &settings.database;
+    let has_own = database.database_url.is_none() && database.database_url_file.is_none();
+    let own = has_own.then(|| settings.data_dir.join("images"));
+    settings.images.clone().or(own)
 }
 
 /// The database of an all-in-one: without a URL, the file of its data directory.

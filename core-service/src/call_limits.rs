@@ -45,6 +45,11 @@ const TEST_WEBHOOK: &str = "/delivery.v1.Webhooks/TestWebhook";
 /// gateway's 30 s.
 const TEST_WEBHOOK_TIMEOUT: Duration = Duration::from_secs(27);
 
+const UPLOAD_IMAGE: &str = "/delivery.v1.Images/UploadImage";
+
+/// Timeout of `UploadImage`, whose image a phone may send slowly.
+const UPLOAD_IMAGE_TIMEOUT: Duration = Duration::from_mins(1);
+
 /// Limits of anonymous calls in flight, in all and of a peer: as many as a gateway sends with its default limit,
 /// so that it is the gateway where excess requests wait.
 const MAX_ANONYMOUS_CALLS: usize = 2048;
@@ -134,6 +139,7 @@ impl CallLimits {
         }
         let call_timeout = match path {
             TEST_WEBHOOK => TEST_WEBHOOK_TIMEOUT,
+            UPLOAD_IMAGE => UPLOAD_IMAGE_TIMEOUT,
             IMPORT_ADDRESSES => Duration::MAX,
             _ => CALL_TIMEOUT,
         };

@@ -76,6 +76,11 @@ pub struct Config {
     )]
     pub gazetteer_file: PathBuf,
 
+    /// Folder of the images of tasks, the same for all cores of a platform; created if missing. It is part of a backup.
+    /// Without one, no images are taken. Default: none. Example: `/var/lib/delivery/images`.
+    #[arg(long, env = "DELIVERY_IMAGES", value_name = "FOLDER")]
+    pub images: Option<PathBuf>,
+
     #[command(flatten)]
     pub geocoding: GeocodingConfig,
 

@@ -104,6 +104,8 @@ pub enum Error {
     Geocoding(#[from] geocoding::Error),
     #[error(transparent)]
     Routing(#[from] routing::Error),
+    #[error("cannot access the folder of images")]
+    Images(#[from] object_store::Error),
     #[error("{0}")]
     Bug(String),
 }
@@ -254,6 +256,7 @@ impl From<Error> for Status {
             Error::DefinitionChanged
             | Error::NoDispatcher
             | Error::Geocoding(_)
+            | Error::Images(_)
             | Error::Routing(_) => (Code::Unavailable, proto::NOT_EXECUTED),
             Error::Storage(
                 storage::Error::Database(_)

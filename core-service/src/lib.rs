@@ -14,6 +14,7 @@ mod demo;
 pub mod doctor;
 mod error;
 mod idempotency;
+mod images;
 mod messages;
 mod metrics;
 mod notifications;

@@ -20,6 +20,7 @@ use upstream::Monitor;
 use crate::{
     config::Config,
     error::Error,
+    images::ImageFolder,
     notifications::recover_orphaned_leases,
     routing::Router,
     secrets::{
@@ -54,6 +55,8 @@ pub enum StartError {
     Leases(#[source] Error),
     #[error("cannot set up TLS for geocoders")]
     GeocoderTls(#[source] rustls::Error),
+    #[error("cannot use the folder of images")]
+    Images(#[source] Error),
     #[error("cannot import the addresses of the demo")]
     Addresses(#[from] ImportError),
     #[error("cannot use the OSRM server")]
@@ -83,6 +86,8 @@ pub(crate) struct Resources {
     /// Imports replace its addresses.
     pub(crate) gazetteer: Arc<Gazetteer>,
     pub(crate) router: Router,
+    /// None if the platform keeps no images.
+    pub(crate) images: Option<Arc<ImageFolder>>,
     /// The clients of geocoders and of the router, for metrics.
     pub(crate) upstreams: Vec<Monitor>,
 }
@@ -109,6 +114,7 @@ pub(crate) async fn open(
         key_ring,
     } = wait_for_database(config, &clock, &starting).await?;
     drop(started);
+    let images = open_images(&storage, config).await?.map(Arc::new);
     let mut upstreams = Vec::new();
     let router = config
         .router
@@ -127,6 +133,7 @@ pub(crate) async fn open(
         geocoder,
         gazetteer,
         router,
+        images,
         upstreams,
     })
 }
@@ -204,6 +211,23 @@ async fn open_database(config: &Config, url: &str, clock: &Clock) -> Result<Data
         secret_box,
         key_ring,
     })
+}
+
+/// Opens the folder of images, if one is named. Fails if none is, and the database has images in one.
+async fn open_images(
+    storage: &Storage,
+    config: &Config,
+) -> Result<Option<ImageFolder>, StartError> {
+    if let Some(path) = &config.images {
+        let is_own = config.all_in_one && storage.is_single_process();
+        return Ok(Some(ImageFolder::open(path, storage, is_own).await?));
+    }
+    match storage::images::folder_id(storage.reader()).await? {
+        None => Ok(None),
+        Some(_) => Err(StartError::Misconfigured(
+            "this database has images in a folder: name it with --images".to_owned(),
+        )),
+    }
 }
 
 /// The configured geocoders, in their order.

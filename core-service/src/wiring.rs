@@ -7,7 +7,7 @@ use admission::Concurrency;
 use proto::{
     addresses_server::AddressesServer, api_clients_server::ApiClientsServer,
     couriers_server::CouriersServer, deliveries_server::DeliveriesServer,
-    events_server::EventsServer, incidents_server::IncidentsServer,
+    events_server::EventsServer, images_server::ImagesServer, incidents_server::IncidentsServer,
     master_keys_server::MasterKeysServer, notifications_server::NotificationsServer,
     personal_data_server::PersonalDataServer, price_lists_server::PriceListsServer,
     retail_prices_server::RetailPricesServer, signing_keys_server::SigningKeysServer,
@@ -35,7 +35,7 @@ use crate::{
     planning::{definitions::Definitions, planner::Planner},
     services::{Services, events::EventLog, feed::Feed, tasks::TaskLog, tracking::Estimates},
     startup::Resources,
-    workers::{retention::Retention, sequencer::Sequencer},
+    workers::{image_cleanup::ImageCleanup, retention::Retention, sequencer::Sequencer},
 };
 
 /// Limit of a request message, in bytes; valid messages stay far below it.
@@ -75,6 +75,7 @@ pub(crate) fn wire(
         geocoder,
         gazetteer,
         router,
+        images,
         upstreams: _,
     } = resources;
     let events_sequenced = watch::Sender::new(());
@@ -142,6 +143,10 @@ pub(crate) fn wire(
     task_tracker.spawn(Arc::clone(&task_feed).poll(events_sequenced.subscribe()));
     task_tracker.spawn(sequencer.run(lifecycle.shutdown.clone()));
     task_tracker.spawn(retention.run(lifecycle.shutdown.clone()));
+    if let Some(images) = &images {
+        let cleanup = ImageCleanup::new(Arc::clone(&storage), Arc::clone(images));
+        task_tracker.spawn(cleanup.run(lifecycle.shutdown.clone()));
+    }
     task_tracker.spawn(Arc::clone(&queue).claim_due(lifecycle.shutdown.clone()));
     let release_leases = tokio::spawn(
         Arc::clone(&queue).release_leases(unsent_leases, lifecycle.streams_closed.clone()),
@@ -162,6 +167,7 @@ pub(crate) fn wire(
         event_feed,
         task_feed,
         estimates: Estimates::default(),
+        images,
         watches: Concurrency::new(),
         task_tracker: lifecycle.task_tracker.clone(),
         metrics: metrics.clone(),
@@ -178,7 +184,7 @@ pub(crate) fn wire(
         TokensServer AddressesServer CouriersServer StoresServer ApiClientsServer SigningKeysServer
         MasterKeysServer DeliveriesServer TasksServer RetailPricesServer PriceListsServer
         TimeSlotsServer WebhooksServer ZonesServer EventsServer PersonalDataServer
-        NotificationsServer IncidentsServer TrackingServer
+        NotificationsServer IncidentsServer ImagesServer TrackingServer
     );
     (authentication, release_leases)
 }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    api_description::DOCUMENTATION,
+    api_description::{DOCUMENTATION, operations::Expects},
     body::{self, Limits},
     config::Config,
     error::Error,
@@ -30,11 +30,16 @@ use crate::{
 /// bytes; more if it could not hold four of the largest bodies. A client has at most half of it.
 const MEMORY: usize = 128 << 20;
 
+/// The largest body with an image, in bytes: an image has at most 5 MB.
+const MAX_IMAGE_BODY: usize = 6 << 20;
+
 /// Runs requests.
 pub(crate) struct Pipeline {
     pub(crate) gateway: Arc<Gateway>,
     routes: RouteTable,
     pub(crate) limits: Limits,
+    /// Of the bodies with an image.
+    image_limits: Limits,
     queue: Queue,
     request_timeout: Duration,
     pub(crate) metrics: Metrics,
@@ -52,14 +57,21 @@ impl Pipeline {
             "<{}{DOCUMENTATION}>; rel=\"http://www.w3.org/ns/hydra/core#apiDocumentation\"",
             gateway.public_url
         );
+        let memory = Pool::new(memory, memory / 2, metrics.shed.clone(), "memory");
         Self {
             gateway: Arc::new(gateway),
             access_log: config.access_log,
             routes,
+            image_limits: Limits {
+                size: config.max_body.max(MAX_IMAGE_BODY),
+                // It is sent by phones.
+                timeout: config.read_timeout.saturating_mul(2),
+                memory: Arc::clone(&memory),
+            },
             limits: Limits {
                 size: config.max_body,
                 timeout: config.read_timeout,
-                memory: Pool::new(memory, memory / 2, metrics.shed.clone(), "memory"),
+                memory,
             },
             queue: Queue::new(config.max_requests, config.max_connections, config.max_wait),
             request_timeout: config.request_timeout,
@@ -127,10 +139,14 @@ impl Pipeline {
             }
         };
         let Route { operation, handler } = route;
+        let limits = match operation.expects {
+            Expects::Image => &self.image_limits,
+            _ => &self.limits,
+        };
         let (body, _memory) = if body.is_end_stream() {
             (Ok(Bytes::new()), None)
         } else {
-            let read = body::read(&parts.headers, body, client, &self.limits).await;
+            let read = body::read(&parts.headers, body, client, limits).await;
             memory.set_received();
             read
         };

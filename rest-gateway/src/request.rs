@@ -239,7 +239,7 @@ impl Request {
             Expects::Resource(class) => (Shape::Class(class), true),
             Expects::Optional(class) => (Shape::Class(class), false),
             Expects::EmptyObject => (Shape::Value, false),
-            Expects::Nothing | Expects::Form => {
+            Expects::Nothing | Expects::Form | Expects::Image => {
                 self.read_idempotency_key(&[]);
                 return self.violations.check();
             }

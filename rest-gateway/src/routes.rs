@@ -16,7 +16,7 @@ use crate::{
     representation::error_codes as codes,
     request::{HandlerResult, Request},
     resources::{
-        deliveries, docs_page, error_pages, events, failure_reasons, health, incidents, me,
+        deliveries, docs_page, error_pages, events, failure_reasons, health, images, incidents, me,
         retail_prices, self_description, stores, task_assignment, task_commands, task_events,
         task_incidents, tasks, time_slots, tokens, tracking,
         webhooks::{self, notifications},
@@ -47,6 +47,9 @@ static HANDLERS: &[(&str, Handler)] = handlers! {
     "listTaskIncidents" => |request| task_incidents::list(request).boxed(),
     "listFailureReasons" => |request| failure_reasons::list(request).boxed(),
     "reportIncident" => |request| incidents::report(request).boxed(),
+    "uploadTaskImage" => |request| images::upload_of_tasks(request).boxed(),
+    "uploadIncidentImage" => |request| images::upload_of_incidents(request).boxed(),
+    "getImage" => |request| images::get(request).boxed(),
     "startTask" => |request| task_commands::start(request).boxed(),
     "completeTask" => |request| task_commands::complete(request).boxed(),
     "completeTasks" => |request| task_commands::complete_several(request).boxed(),

@@ -53,7 +53,7 @@ const ANY_ORIGIN: HeaderValue = HeaderValue::from_static("*");
 /// Request headers that a page of another origin may set.
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
     "accept, accept-language, authorization, content-type, idempotency-key, if-none-match, \
-     traceparent, tracestate, x-request-id",
+     traceparent, tracestate, x-attach-to, x-request-id",
 );
 /// Response headers that a page may read.
 const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static(

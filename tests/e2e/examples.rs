@@ -8,7 +8,11 @@ use hyper::Method;
 use proto::iri;
 use serde_json::{Map, Value, json};
 
-use crate::harness::{Database, Documentation, Platform, short_draft};
+use crate::harness::{
+    Database, Documentation, Platform,
+    image::{FORM, form, jpeg},
+    short_draft,
+};
 
 /// The task in the examples of requests.
 const SAMPLE_TASK: &str = "/api/tasks/01932e5c-9f4a-7000-8000-000000000001";
@@ -68,6 +72,20 @@ async fn every_example_is_a_real_request_and_response() {
             let request = request.header("accept", "application/ld+json, */*;q=0.1");
             let response = match form_of(operation) {
                 Some(form) => client.request_token(&platform.demo_client, &form).await,
+                None if path.ends_with("_images") => {
+                    let parent = match *path {
+                        "/api/task_images" => task,
+                        _ => {
+                            // That which is listed.
+                            let task = iri::name(&task);
+                            iri::of(&operator.report_incident(task, "The parcel is wet").await)
+                        }
+                    };
+                    let mut request = request.header("x-attach-to", parent);
+                    let headers = request.headers_mut().unwrap();
+                    headers.insert("content-type", FORM.parse().unwrap());
+                    client.send(request, form(&jpeg("parcel", ""))).await
+                }
                 None => client.send(request, body_of(operation, &task)).await,
             };
 

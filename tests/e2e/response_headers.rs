@@ -38,6 +38,9 @@ GET /api/tasks/{id}/events                    -          200  private, no-cache
 GET /api/tasks/{id}/incidents                 -          200  private, no-cache
 GET /api/tasks/{id}/failure_reasons           -          200  private, no-cache
 POST /api/incidents                           <incident>  200  private, no-store
+POST /api/task_images                         <image>    201  private, no-store
+POST /api/incident_images                     <image>    201  private, no-store
+GET /api/images/{id}                          -          200  private, no-cache
 PUT /api/tasks/{id}/start                     {}         200  private, no-store
 PUT /api/tasks/{id}/failed                    <reason>   200  private, no-store
 PUT /api/tasks/{id}/reschedule                <window>   200  private, no-store

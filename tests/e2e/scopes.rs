@@ -73,6 +73,22 @@ const RPCS: &[(&str, Requirement)] = &[
     ("Events/GetEvent", Token),
     ("Events/ListEvents", Token),
     ("Events/WatchEvents", Scope(&["tasks:all", "admin"])),
+    (
+        "Images/GetImage",
+        Scope(&[
+            "tasks",
+            "deliveries",
+            "tasks:all",
+            "dispatch",
+            "dispatch:read",
+            "admin",
+            "courier",
+        ]),
+    ),
+    (
+        "Images/UploadImage",
+        Scope(&["dispatch", "admin", "courier"]),
+    ),
     ("Incidents/CloseIncident", Scope(&["dispatch", "admin"])),
     (
         "Incidents/ListIncidents",

@@ -17,10 +17,11 @@ use crate::harness::{
 };
 
 /// Tests that use all exceptions and all tables.
-const COVERING_TESTS: [&str; 26] = [
+const COVERING_TESTS: [&str; 27] = [
     "all_stores::listing::deliveries_of_all_stores_are_listed_in_pages_the_latest_dropoff_first::postgres",
     "all_stores::searching::deliveries_are_found_by_what_people_know_of_them::postgres",
     "couriers::effects::a_rescheduled_task_is_unassigned::postgres",
+    "couriers::images::an_image_loses_its_metadata_and_is_read_by_all_who_read_the_task::postgres",
     "couriers::incidents::listing::incidents_of_all_stores_are_listed_newest_first::postgres",
     "couriers::late::conflicts::each_courier_command_and_state_has_a_conflict_of_its_own::postgres",
     "couriers::listing::a_day_is_filtered_by_courier_and_by_state::postgres",

@@ -130,6 +130,11 @@ const NOT_RECORDED: &[(&str, &str, &str)] = &[
         "url",
         "gets each event twice: /api/webhooks/01932e5c-9f4a-7000-8000-00000000000a is for the same event and url; delete the one that you do not need",
     ),
+    (
+        "invalid_image",
+        "file",
+        "must be a whole JPEG, PNG or WebP image that is not animated",
+    ),
     ("malformed", "", "the body is not well-formed HTTP"),
     (
         "malformed_reason",

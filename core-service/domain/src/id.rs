@@ -31,6 +31,7 @@ ids! {
     CourierId,
     DeliveryId,
     EventId,
+    ImageId,
     IncidentId,
     NotificationId,
     StoreId,

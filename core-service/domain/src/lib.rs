@@ -17,6 +17,7 @@ pub mod event;
 #[cfg(test)]
 mod fixture;
 pub mod id;
+pub mod image;
 pub mod incident;
 pub mod late_report;
 pub mod lifecycle;

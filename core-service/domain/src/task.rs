@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     address::Address,
     courier::Place,
-    id::{DeliveryId, TaskId},
+    id::{DeliveryId, ImageId, TaskId},
     named_enum::named_enum,
 };
 
@@ -194,6 +194,8 @@ pub struct Task {
     pub place: Option<Place>,
     /// How many incidents of it are open.
     pub open_incidents: u32,
+    /// Oldest first.
+    pub images: Vec<ImageId>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -229,6 +231,7 @@ impl Task {
     /// Removes personal data: keeps what accounting needs.
     pub fn erase(&mut self) {
         self.address.erase();
+        self.images.clear();
         if let TaskState::Failed(reason) = &mut self.state {
             reason.erase();
         }

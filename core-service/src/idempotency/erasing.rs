@@ -135,6 +135,7 @@ fn replace(task: &mut proto::Task, erased: &proto::Task) {
     task.comments.clone_from(&erased.comments);
     task.tags.clone_from(&erased.tags);
     task.metadata.clone_from(&erased.metadata);
+    task.images.clear();
     erase_reason(&mut task.failure_reason);
 }
 

@@ -357,6 +357,11 @@ pub(crate) fn task(task: Task, store: &Store) -> proto::Task {
         state_time: Some(timestamp(task.state_since)),
         failure_reason,
         has_incidents: task.open_incidents > 0,
+        images: task
+            .images
+            .iter()
+            .map(|id| Collection::Images.name(id))
+            .collect(),
         ..proto::Task::default()
     }
 }

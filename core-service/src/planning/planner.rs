@@ -88,6 +88,7 @@ impl TaskInput {
             details: self.details.clone(),
             place: None,
             open_incidents: 0,
+            images: Vec::new(),
             created_at,
             updated_at: created_at,
         }

@@ -7,6 +7,7 @@ mod deliveries;
 mod delivery_changes;
 pub(crate) mod events;
 pub(crate) mod feed;
+mod images;
 mod incidents;
 pub(crate) mod master_keys;
 mod notifications;
@@ -41,6 +42,7 @@ use crate::{
     config::Config,
     error::Error,
     idempotency::Idempotency,
+    images::ImageFolder,
     metrics::Metrics,
     notifications::Queue,
     planning::{definitions::Definitions, planner::Planner},
@@ -81,6 +83,8 @@ pub(crate) struct Services {
     pub(crate) event_feed: Arc<Feed<EventLog>>,
     pub(crate) task_feed: Arc<Feed<TaskLog>>,
     pub(crate) estimates: Estimates,
+    /// None if the platform keeps no images.
+    pub(crate) images: Option<Arc<ImageFolder>>,
     /// The open streams of the feeds.
     pub(crate) watches: Arc<Concurrency<ApiClientId>>,
     /// Tracks the streams and reports, so that shutdown waits for them.

@@ -35,6 +35,9 @@ impl proto::personal_data_server::PersonalData for Services {
                 let name = Collection::Deliveries.name(*id);
                 caller.audit("EraseDeliveries", &name, &Response::new(()));
             }
+            if let Some(images) = &self.images {
+                images.erased.notify_one();
+            }
             self.storage
                 .truncate_write_ahead_log()
                 .await

@@ -269,6 +269,7 @@ fn task_rows(delivery: &Delivery) -> [task::ActiveModel; 2] {
             list_day: Set(None),
             list_position: Set(None),
             open_incidents: Set(None),
+            images: Set(None),
         }
     })
 }

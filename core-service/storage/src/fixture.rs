@@ -161,6 +161,7 @@ pub fn delivery(store_id: StoreId, created_at: Timestamp) -> Delivery {
         },
         place: None,
         open_incidents: 0,
+        images: Vec::new(),
         created_at,
         updated_at: created_at,
     };

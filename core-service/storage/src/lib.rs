@@ -14,6 +14,7 @@ pub mod delivery_search;
 mod entity;
 pub mod events;
 pub mod idempotency_keys;
+pub mod images;
 pub mod incidents;
 pub mod late_reports;
 pub mod notifications;

@@ -116,6 +116,7 @@ impl TryFrom<task::Model> for Task {
             },
             place: list.map(|list| Place { list, position }),
             open_incidents: count(row.open_incidents)?,
+            images: row.images.map_or_else(Vec::new, |images| images.0),
             created_at: row.created_at.try_into()?,
             updated_at: row.updated_at.try_into()?,
         })

@@ -127,7 +127,7 @@ fn supported_operation(operation: &Operation) -> Value {
     if operation.method == "POST" {
         let expected = match operation.expects {
             Expects::Resource(class) | Expects::Optional(class) => Some(class),
-            Expects::Nothing | Expects::EmptyObject | Expects::Form => None,
+            Expects::Nothing | Expects::EmptyObject | Expects::Form | Expects::Image => None,
         };
         described["hydra:expects"] = class_or_nothing(expected);
     }
@@ -149,6 +149,7 @@ fn returned_class(returns: &Returns) -> Option<&'static Class> {
         | Returns::Document(..)
         | Returns::Text(_)
         | Returns::Page
+        | Returns::Image
         | Returns::Health => None,
     }
 }

@@ -96,6 +96,7 @@ error_codes! {
     TASK_STATE = "task_state", CONFLICT, false;
     ERASED = "erased", CONFLICT, false;
     NOT_ASSIGNED = "not_assigned", CONFLICT, false;
+    IMAGES_NOT_KEPT = "images_not_kept", CONFLICT, false;
     LISTS_CHANGED = "lists_changed", CONFLICT, true;
     SLOT_FULL = "slot_full", CONFLICT, false;
     COURIER_DISABLED = "courier_disabled", CONFLICT, false;

@@ -114,7 +114,10 @@ pub(crate) fn check_if_match(headers: &HeaderMap) -> Result<(), Error> {
 /// Compresses a response if its client accepts that. Not what a handler marked as `no-store`: if an attacker can inject text
 /// next to a secret, the compressed length reveals whether both share a prefix (the BREACH attack).
 pub(crate) async fn compress(request_headers: &HeaderMap, response: &mut Response<Bytes>) {
-    if response.body().len() < MIN_COMPRESSED || is_no_store(response.headers()) {
+    let media_type = response.headers().get(CONTENT_TYPE);
+    // Compressed already.
+    let is_image = media_type.is_some_and(|value| value.as_bytes().starts_with(b"image/"));
+    if response.body().len() < MIN_COMPRESSED || is_image || is_no_store(response.headers()) {
         return;
     }
     let vary = HeaderValue::from_static("accept-encoding");

@@ -5,6 +5,7 @@ pub(crate) mod tokens;
 
 pub(crate) mod deliveries;
 pub(crate) mod failure_reasons;
+pub(crate) mod images;
 pub(crate) mod incidents;
 pub(crate) mod me;
 pub(crate) mod retail_prices;

@@ -46,6 +46,8 @@ pub(super) struct Task {
     cancelled_at: Option<String>,
     #[serde(flatten)]
     assignment: Option<Assignment>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    images: Vec<String>,
 }
 
 /// What couriers and dispatch see of a task, and shops do not.
@@ -158,6 +160,7 @@ impl Task {
                 assigned_to: Some(task.courier).filter(|courier| !courier.is_empty()),
                 has_incidents: task.has_incidents,
             }),
+            images: task.images.iter().map(|name| iri::of(name)).collect(),
         })
     }
 }

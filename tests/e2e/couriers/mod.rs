@@ -8,6 +8,7 @@ mod correcting;
 mod days;
 mod effects;
 mod history;
+mod images;
 mod incidents;
 mod late;
 mod listing;
@@ -35,7 +36,8 @@ use proto::{
     RescheduleTaskRequest, SetCourierListsRequest, SetCourierListsResponse, StartTaskRequest, Task,
     UpdateCourierRequest, UpdateTaskRequest, WatchTasksRequest, WatchTasksResponse,
     api_clients_client::ApiClientsClient, assign_tasks_request::Move,
-    couriers_client::CouriersClient, incidents_client::IncidentsClient, tasks_client::TasksClient,
+    couriers_client::CouriersClient, images_client::ImagesClient,
+    incidents_client::IncidentsClient, tasks_client::TasksClient,
 };
 use tonic::{Code, Status, Streaming, transport::Channel};
 use tonic_types::StatusExt as _;
@@ -55,6 +57,7 @@ struct Desk {
     couriers: CouriersClient<Channel>,
     tasks: TasksClient<Channel>,
     incidents: IncidentsClient<Channel>,
+    images: ImagesClient<Channel>,
     token: String,
     /// `api_apps/<id>`.
     api_client: String,
@@ -110,7 +113,8 @@ impl Desk {
         Self {
             couriers: CouriersClient::new(channel.clone()),
             tasks: TasksClient::new(channel.clone()),
-            incidents: IncidentsClient::new(channel),
+            incidents: IncidentsClient::new(channel.clone()),
+            images: ImagesClient::new(channel),
             token,
             api_client: client.into_inner().name,
         }

@@ -150,6 +150,7 @@ async fn unknown_paths_and_ids_are_404() {
         "retail_prices",
         "stores",
         "time_slots",
+        "images",
     ] {
         let ids = [
             UNKNOWN_ID.to_owned(),

@@ -31,6 +31,7 @@ pub(crate) mod definitions;
 mod documentation;
 mod eventually;
 pub(crate) mod grpc;
+pub(crate) mod image;
 mod installed;
 pub(crate) mod json_schema;
 mod lossy_proxy;

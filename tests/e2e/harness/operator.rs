@@ -1,16 +1,17 @@
 //! The platform's operator over gRPC: creates stores and API clients, applies definitions.
 
 use delivery::Credentials;
+use futures_util::stream;
 use proto::{
     AddressDraft, ApiClient, CreateApiClientRequest, CreateCourierRequest, CreateStoreRequest,
     DisableApiClientRequest, ListApiClientsRequest, ReportIncidentRequest,
-    RotateApiClientSecretRequest, api_clients_client::ApiClientsClient,
-    couriers_client::CouriersClient, incidents_client::IncidentsClient,
-    stores_client::StoresClient,
+    RotateApiClientSecretRequest, UploadImageRequest, api_clients_client::ApiClientsClient,
+    couriers_client::CouriersClient, images_client::ImagesClient,
+    incidents_client::IncidentsClient, stores_client::StoresClient,
 };
 use tonic::{Request, Response, Status, transport::Channel};
 
-use super::{definitions::Definitions, grpc};
+use super::{definitions::Definitions, grpc, image::jpeg};
 
 pub(crate) struct Operator {
     channel: Channel,
@@ -105,6 +106,19 @@ impl Operator {
         let mut incidents = IncidentsClient::new(self.channel.clone());
         let incident = incidents.report_incident(self.request(request)).await;
         incident.unwrap().into_inner().name
+    }
+
+    /// Uploads an image of a task (`tasks/<id>`); returns its name.
+    pub(crate) async fn upload_image(&self, task: &str) -> String {
+        let whole = UploadImageRequest {
+            parent: task.to_owned(),
+            content: jpeg("parcel", ""),
+            is_last: true,
+            ..UploadImageRequest::default()
+        };
+        let mut images = ImagesClient::new(self.channel.clone());
+        let image = images.upload_image(self.request(stream::iter([whole])));
+        image.await.unwrap().into_inner().name
     }
 
     /// Disables an API client for good.

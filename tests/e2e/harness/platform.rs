@@ -141,7 +141,12 @@ impl Platform {
         let first = Self::start_at(directory, database.clone(), clock.clone(), &adjust).await;
         let directory = tempfile::tempdir().unwrap();
         std::fs::copy(first.master_key_file(), directory.path().join("master.key")).unwrap();
-        let second = Self::start_at(directory, database, clock, &adjust).await;
+        let images = Some(first.directory.path().join("images"));
+        let adjust_second = |settings: &mut Settings| {
+            adjust(settings);
+            settings.images = images;
+        };
+        let second = Self::start_at(directory, database, clock, adjust_second).await;
         Some([first, second])
     }
 
@@ -156,6 +161,7 @@ impl Platform {
             ..command_line::settings(&["--rest-listen=127.0.0.1:0", "--core-listen=127.0.0.1:0"])
         };
         settings.database.database_url = database.url.clone().map(Into::into);
+        settings.images = Some(directory.path().join("images"));
         adjust(&mut settings);
 
         let started = Box::pin(delivery::Platform::start(settings, clock.clone())).await;
@@ -178,6 +184,16 @@ impl Platform {
         // Reads the OpenAPI document, unless another platform of this process already did.
         Documentation::of(&started.base_url).await;
         started
+    }
+
+    /// How many images have a file.
+    pub(crate) fn image_files(&self) -> usize {
+        let images = self.directory.path().join("images");
+        let directories = std::fs::read_dir(images).unwrap();
+        let directories = directories.map(|entry| entry.unwrap().path());
+        let directories = directories.filter(|path| path.is_dir());
+        let files = directories.map(|path| std::fs::read_dir(path).unwrap().count());
+        files.sum()
     }
 
     /// The file of its master keys.

@@ -56,6 +56,7 @@ fn a_running_platform_has_no_failure_and_is_not_changed_when_stopped() {
 /// The files of a directory.
 fn contents(directory: &Path) -> Vec<(std::ffi::OsString, Vec<u8>)> {
     let files = fs::read_dir(directory).unwrap().map(Result::unwrap);
+    let files = files.filter(|entry| entry.path().is_file());
     let mut files: Vec<_> = files
         .map(|file| (file.file_name(), fs::read(file.path()).unwrap()))
         .collect();

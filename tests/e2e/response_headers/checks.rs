@@ -18,7 +18,7 @@ use super::{
     OPERATIONS, OTHERS, TIMEOUT, UNKEPT, columns,
     resources::{Resources, with_parameter},
 };
-use crate::harness::{Mismatches, Platform, UNKNOWN_ID};
+use crate::harness::{Mismatches, Platform, UNKNOWN_ID, image::FORM};
 
 /// The token of the shop's client, of a program that completes tasks, and of one that dispatches.
 const SHOP: &str = "authorization: Bearer <shop>";
@@ -166,12 +166,18 @@ impl<'m> Checks<'m> {
         let (method, path) = request.split_once(' ').unwrap();
         let media_type = match path {
             "/oauth2/token" => "application/x-www-form-urlencoded",
+            path if path.ends_with("_images") => FORM,
             _ => "application/ld+json",
+        };
+        let attach_to = match path {
+            "/api/incident_images" => "<reported>",
+            _ => "<task>",
         };
         let mut message = Request::builder()
             .method(method)
             .uri(format!("{}{}", self.base_url, self.expanded(path)))
             .header(CONTENT_TYPE, media_type)
+            .header("x-attach-to", self.expanded(attach_to))
             .body(Full::new(Bytes::from(self.expanded(body))))
             .unwrap();
         for header in headers.iter().filter(|header| !header.is_empty()) {

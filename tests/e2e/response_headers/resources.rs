@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use proto::iri;
 use serde_json::{Value, json};
 
-use crate::harness::{Platform, WebhookReceiver, deliver, iri, short_draft};
+use crate::harness::{
+    Platform, WebhookReceiver, deliver,
+    image::{WEBP, form},
+    iri, short_draft,
+};
 
 /// What requests name.
 pub(super) struct Resources {
@@ -42,6 +47,10 @@ impl Resources {
         let desk = operator.create_client("", &["dispatch"]).await;
         let desk = platform.client_for(&desk, &["dispatch"]).await;
         let courier = operator.create_courier("Ada").await;
+        let name = iri::name(iri(&task));
+        let reported = operator.report_incident(name, "The parcel is wet").await;
+        let image = json!({ "@id": iri::of(&operator.upload_image(name).await) });
+        let form = String::from_utf8(form(WEBP.as_bytes())).unwrap();
         let incident = json!({ "task": iri(&task), "description": "The parcel is wet" });
         let window = json!({ "timeSlot": "2020-04-02 14:00-15:00", "both": true });
 
@@ -54,6 +63,7 @@ impl Resources {
             price,
             me,
             store.clone(),
+            image,
         ];
         let tracking_url = delivery["trackingUrl"].as_str().unwrap();
         let tracking_page = tracking_url[platform.base_url.len()..].to_owned();
@@ -80,6 +90,9 @@ impl Resources {
             ("<board>", board.token().to_owned()),
             ("<desk>", desk.token().to_owned()),
             ("<incident>", incident.to_string()),
+            ("<image>", form),
+            ("<task>", iri(&task).to_owned()),
+            ("<reported>", iri::of(&reported)),
             ("<reason>", json!({ "reason": "OTHER" }).to_string()),
             ("<texts>", json!({ "comments": "Fragile" }).to_string()),
             ("<window>", window.to_string()),

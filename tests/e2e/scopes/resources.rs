@@ -74,6 +74,8 @@ impl Resources {
         let task = name(&delivery["pickup"]);
         let incident = operator.report_incident(&task, "The parcel is wet").await;
         names.push((Collection::Incidents, incident));
+        let image = operator.upload_image(&task).await;
+        names.push((Collection::Images, image));
         names.push((Collection::Stores, store.to_owned()));
         names.push((Collection::TimeSlots, time_slot.name));
         Self { client, names }

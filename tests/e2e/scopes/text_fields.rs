@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use proto::iri::Collection::{
-    self, Addresses, ApiClients, Couriers, Deliveries, Events, Incidents, Notifications,
+    self, Addresses, ApiClients, Couriers, Deliveries, Events, Images, Incidents, Notifications,
     RetailPrices, Stores, Tasks, TimeSlots, Webhooks,
 };
 
@@ -65,6 +65,9 @@ pub(super) const REFERENCES: &[(&str, Collection)] = &[
     ("Deliveries/ListDeliveries store", Stores),
     ("Events/GetEvent name", Events),
     ("Events/ListEvents store", Stores),
+    ("Images/GetImage name", Images),
+    ("Images/UploadImage parent", Tasks),
+    ("Images/UploadImage report.on_behalf_of", Couriers),
     ("Incidents/CloseIncident name", Incidents),
     ("Incidents/ListIncidents task", Tasks),
     ("Incidents/ReportIncident report.on_behalf_of", Couriers),
@@ -107,6 +110,7 @@ pub(super) const REFERENCES: &[(&str, Collection)] = &[
     ("Tasks/UpdateTask task.address.name", Addresses),
     ("Tasks/UpdateTask task.courier", Couriers),
     ("Tasks/UpdateTask task.delivery", Deliveries),
+    ("Tasks/UpdateTask task.images", Images),
     ("Tasks/UpdateTask task.name", Tasks),
     ("Tasks/UpdateTask task.other_task", Tasks),
     ("Tasks/UpdateTask task.store", Stores),
@@ -148,6 +152,7 @@ pub(super) const EXCEPTIONS: &[(&str, Access)] = &[
     ("Deliveries/ListDeliveries store", Requires(READ_DISPATCH)),
     ("Events/GetEvent name", OwnStore),
     ("Events/ListEvents store", Requires(&["admin"])),
+    ("Images/UploadImage report.on_behalf_of", DISPATCH),
     ("Incidents/ReportIncident report.on_behalf_of", DISPATCH),
     ("Notifications/ReportOutcomes outcomes.name", Ignored),
     ("PriceLists/ExplainPrice delivery.retail_price", Ignored),
@@ -171,6 +176,7 @@ pub(super) const EXCEPTIONS: &[(&str, Access)] = &[
     ("Tasks/UpdateTask task.address.name", Ignored),
     ("Tasks/UpdateTask task.courier", Ignored),
     ("Tasks/UpdateTask task.delivery", Ignored),
+    ("Tasks/UpdateTask task.images", Ignored),
     ("Tasks/UpdateTask task.other_task", Ignored),
     ("Tasks/UpdateTask task.store", Ignored),
     ("Tasks/WatchTasks list.courier", Ignored),
@@ -206,6 +212,7 @@ pub(super) const OPTIONAL: &[&str] = &[
     "Deliveries/CreateDelivery store",
     "Deliveries/ListDeliveries store",
     "Events/ListEvents store",
+    "Images/UploadImage report.on_behalf_of",
     "Incidents/ListIncidents task",
     "Incidents/ReportIncident report.on_behalf_of",
     "RetailPrices/CalculateRetailPrice store",
@@ -243,6 +250,10 @@ pub(super) const CHECKED_FIRST: &[(&str, &[(&str, &str)])] = &[
             ("lists.courier", COURIER),
             ("lists.etag", EMPTY_ETAG),
         ],
+    ),
+    (
+        "Images/UploadImage report.on_behalf_of",
+        &[("parent", TASK)],
     ),
     (
         "Incidents/ReportIncident report.on_behalf_of",

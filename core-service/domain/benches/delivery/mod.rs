@@ -45,6 +45,7 @@ pub(crate) fn delivery(now: &Zoned) -> Delivery {
         },
         place: None,
         open_incidents: 0,
+        images: Vec::new(),
         created_at: now,
         updated_at: now,
     };

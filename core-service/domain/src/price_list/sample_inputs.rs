@@ -83,6 +83,7 @@ pub(crate) fn sample(text: Option<&str>, details: &TaskDetails) -> Delivery {
         details: details.clone(),
         place: None,
         open_incidents: 0,
+        images: Vec::new(),
         created_at: now,
         updated_at: now,
     };

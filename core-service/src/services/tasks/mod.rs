@@ -2,7 +2,7 @@
 
 mod batch;
 mod history;
-mod late;
+pub(super) mod late;
 mod listing;
 mod requests;
 mod update;

@@ -125,6 +125,6 @@ impl Services {
 }
 
 /// Whether a caller reads tasks of any store.
-pub(super) fn reads_any_store(caller: &Caller) -> bool {
+pub(in crate::services) fn reads_any_store(caller: &Caller) -> bool {
     caller.has(Scope::TasksAll) || caller.has(Scope::DispatchRead) || caller.courier().is_some()
 }

@@ -40,7 +40,7 @@ mod tables;
 
 use std::{collections::BTreeMap, ops::Range};
 
-use domain::{address::Address, coverage::ServiceArea, task::Package};
+use domain::{address::Address, coverage::ServiceArea, id::ImageId, task::Package};
 use jiff::Timestamp;
 use sea_orm::{
     DbErr, DeriveValueType, FromJsonQueryResult, QueryResult, TryGetable,
@@ -50,7 +50,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub(super) use self::tables::{
-    api_client, attempt, courier, courier_list, delivery, event, idempotency_key, incident,
+    api_client, attempt, courier, courier_list, delivery, event, idempotency_key, image, incident,
     notification, platform_secret, price_list, queued_task_change, receiver_host, signing_key,
     store, task, task_change, task_event, time_slot, webhook, zone_set,
 };
@@ -63,8 +63,8 @@ mod column_types {
     pub(super) use sea_orm::{QueryResult, entity::prelude::*};
 
     pub(super) use super::{
-        AddressJson, ByPosition, Instant, MetadataJson, PackagesJson, ServiceAreaJson, TagsJson,
-        next,
+        AddressJson, ByPosition, ImagesJson, Instant, MetadataJson, PackagesJson, ServiceAreaJson,
+        TagsJson, next,
     };
 }
 
@@ -112,6 +112,7 @@ macro_rules! readable {
 readable!(bool, i64, String, Uuid, Vec<u8>, Instant);
 readable!(
     AddressJson,
+    ImagesJson,
     MetadataJson,
     PackagesJson,
     ServiceAreaJson,
@@ -174,6 +175,9 @@ pub struct TagsJson(pub Vec<String>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, FromJsonQueryResult)]
 pub struct MetadataJson(pub BTreeMap<String, String>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, FromJsonQueryResult)]
+pub struct ImagesJson(pub Vec<ImageId>);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromJsonQueryResult)]
 pub struct ServiceAreaJson(pub ServiceArea);

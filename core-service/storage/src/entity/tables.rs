@@ -102,6 +102,8 @@ table! {
     /// Its place in the list of a courier on a day, such as `2026-12-01`: all three or none.
     courier_id: Option<Uuid>,
     list_day: Option<String>,
+    /// Null without images.
+    images: Option<ImagesJson>,
     /// This one and the one below are not read for a shop's lists.
     list_position: Option<i64>,
     /// Valid if `state_since` is when the task got its state: a program of an earlier version does not set it.
@@ -184,6 +186,16 @@ table! {
     is_clamped: bool,
     closed_at: Option<Instant>,
     closed_with: Option<String>,
+}
+
+table! {
+    mod image = "images";
+    key(store_id: Uuid, id: Uuid);
+    task_id: Uuid,
+    content_type: String,
+    size: i64,
+    hash: Vec<u8>,
+    created_at: Instant,
 }
 
 table! {

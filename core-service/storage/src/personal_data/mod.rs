@@ -15,7 +15,7 @@ use sea_orm::{
 use crate::prelude::*;
 use crate::{
     entity::{AddressJson, Instant, MetadataJson, TagsJson, delivery, task},
-    incidents,
+    images, incidents,
     task_changes::{self, Watched},
     task_events,
     tasks::failure_reason,
@@ -37,7 +37,7 @@ pub struct PastRetention {
     pub changed: Timestamp,
 }
 
-/// Erases the personal data in a delivery's tasks, their history and their incidents.
+/// Erases the personal data in a delivery's tasks, their history, their incidents and their images.
 pub async fn erase(
     transaction: &impl ConnectionTrait,
     store_id: StoreId,
@@ -85,6 +85,7 @@ async fn erase_tasks(
         .await?;
     task_events::erase(transaction, store_id, rows.iter().map(|row| row.id)).await?;
     incidents::erase(transaction, store_id, rows.iter().map(|row| row.id)).await?;
+    images::erase(transaction, store_id, rows.iter().map(|row| row.id)).await?;
     for row in rows {
         let mut task = Task::try_from(row)?;
         task.erase();
@@ -96,6 +97,7 @@ async fn erase_tasks(
             tags: Set(TagsJson(task.details.tags)),
             metadata: Set(MetadataJson(task.details.metadata)),
             failure_reason: Set(failure_reason(&task.state)),
+            images: Set(None),
             ..Default::default()
         };
         rows::update(transaction, row).await?;

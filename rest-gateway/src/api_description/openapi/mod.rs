@@ -138,6 +138,10 @@ fn request_body(expects: Expects) -> Option<Value> {
                 },
             },
         })),
+        Expects::Image => Some(json!({
+            "required": true,
+            "content": {"multipart/form-data": {"schema": named("ImageUpload")}},
+        })),
     }
 }
 

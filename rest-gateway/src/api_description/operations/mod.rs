@@ -101,6 +101,8 @@ pub(crate) enum Expects {
     EmptyObject,
     /// The form of a token request.
     Form,
+    /// A form with an image.
+    Image,
 }
 
 /// The response of a successful request.
@@ -125,6 +127,8 @@ pub(crate) enum Returns {
     Text(Vec<String>),
     /// 200, a page that core answers for: HTML, also of the errors 404 and 410.
     Page,
+    /// 200, an image.
+    Image,
     /// 200, plain text of a health check.
     Health,
 }
@@ -165,6 +169,7 @@ impl Returns {
             | Self::Document(..)
             | Self::Text(_)
             | Self::Page
+            | Self::Image
             | Self::Health => 200,
         }
     }
@@ -178,7 +183,7 @@ impl Returns {
     pub(crate) fn is_fixed(&self) -> bool {
         matches!(
             self,
-            Self::Document(..) | Self::Text(_) | Self::Page | Self::Health
+            Self::Document(..) | Self::Text(_) | Self::Page | Self::Image | Self::Health
         )
     }
 }
@@ -212,7 +217,7 @@ impl Operation {
 
     /// Whether it is a read that always has a response: of a document, or a health check.
     pub(crate) fn is_exempt_from_limit(&self) -> bool {
-        let is_of_core = matches!(self.returns, Returns::Page);
+        let is_of_core = matches!(self.returns, Returns::Page | Returns::Image);
         self.method == "GET" && self.returns.is_fixed() && !is_of_core
     }
 

@@ -47,7 +47,7 @@ fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
         Expects::Resource(..) | Expects::Optional(..) | Expects::EmptyObject => {
             derived.extend(BODY_ERRORS);
         }
-        Expects::Form => derived.extend([
+        Expects::Form | Expects::Image => derived.extend([
             &codes::REQUEST_TIMEOUT,
             &codes::PAYLOAD_TOO_LARGE,
             &codes::OVERLOADED,

@@ -4,6 +4,7 @@ mod assigning;
 mod batches;
 mod commands;
 mod correcting;
+mod images;
 mod incidents;
 mod refusals;
 

@@ -1,0 +1,264 @@
+//! The folder of images: one file per image, and the id by which the database knows the folder.
+
+use std::{fs::DirBuilder, os::unix::fs::DirBuilderExt as _, path::Path};
+
+use bytes::Bytes;
+use domain::id::ImageId;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
+use object_store::{
+    Error as FileError, ObjectStore as _, ObjectStoreExt as _, PutMode, local::LocalFileSystem,
+    path::Path as FilePath,
+};
+use storage::{Storage, images};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
+use uuid::Uuid;
+
+use crate::{error::Error, startup::StartError};
+
+/// The file with the id of the folder.
+const FOLDER_ID: &str = "folder-id";
+
+/// Limit of the uploads in progress, each of which takes the memory of an image.
+const MAX_UPLOADS: usize = 32;
+
+pub(crate) struct ImageFolder {
+    files: LocalFileSystem,
+    uploads: Semaphore,
+    /// Notified when images were erased, whose files are to be deleted.
+    pub(crate) erased: Notify,
+}
+
+impl ImageFolder {
+    /// Opens the folder, and creates it if it is missing. `is_own`: whether it belongs to a database that only this
+    /// process uses. Fails if the database has its images in another folder, or the folder the images of another database.
+    pub(crate) async fn open(
+        path: &Path,
+        storage: &Storage,
+        is_own: bool,
+    ) -> Result<Self, StartError> {
+        let unusable = |error: &dyn std::error::Error| {
+            let path = path.display();
+            StartError::Misconfigured(format!(
+                "cannot use {path} as the folder of images: {error}; name one that core may write to with --images"
+            ))
+        };
+        let mut builder = DirBuilder::new();
+        let created = builder.recursive(true).mode(0o700).create(path);
+        created.map_err(|error| unusable(&error))?;
+        let files = LocalFileSystem::new_with_prefix(path).map_err(|error| unusable(&error))?;
+        let folder = Self {
+            files: files.with_fsync(true),
+            uploads: Semaphore::new(MAX_UPLOADS),
+            erased: Notify::new(),
+        };
+        let is_known = folder.is_known(storage, is_own).await;
+        if is_known.map_err(StartError::Images)? {
+            return Ok(folder);
+        }
+        let path = path.display();
+        let known = images::folder_id(storage.reader()).await?;
+        Err(StartError::Misconfigured(match known {
+            Some(id) => format!(
+                "{path} is not the folder with the images of this database: name the right one with --images, or restore it from a backup; if its images are lost, write {id} into its file {FOLDER_ID}"
+            ),
+            None => format!(
+                "{path} has the images of another database: name an empty folder with --images"
+            ),
+        }))
+    }
+
+    /// Whether the folder and the database have the same id. They get one if they have no images.
+    async fn is_known(&self, storage: &Storage, is_own: bool) -> Result<bool, Error> {
+        let known = images::folder_id(storage.reader()).await?;
+        let id = match (&known, self.id().await?) {
+            (Some(known), Some(found)) => return Ok(known.to_string() == found),
+            // Such as the folder of a restored backup, which needs none.
+            (Some(known), None) if is_own && !images::exist(storage.reader()).await? => *known,
+            (Some(_), None) => return Ok(false),
+            (None, Some(_)) if self.list().try_next().await?.is_some() => return Ok(false),
+            (None, _) => Uuid::now_v7(),
+        };
+        // The file first: a folder without images that the database does not know is no obstacle to the next start.
+        let path = FilePath::from(FOLDER_ID);
+        let content = Bytes::from(id.to_string()).into();
+        let created = self.files.put_opts(&path, content, PutMode::Create.into());
+        match created.await {
+            Ok(_) | Err(FileError::AlreadyExists { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let found = self.id().await?.and_then(|found| found.parse().ok());
+        let Some(id) = found else {
+            return Ok(false);
+        };
+        let insert = storage.write(move |transaction| async move {
+            images::insert_folder_id(&transaction, id).await
+        });
+        insert.await?;
+        Ok(images::folder_id(storage.reader()).await? == Some(id))
+    }
+
+    /// The id that the folder says it has.
+    async fn id(&self) -> Result<Option<String>, FileError> {
+        let file = match self.files.get(&FilePath::from(FOLDER_ID)).await {
+            Err(FileError::NotFound { .. }) => return Ok(None),
+            file => file?,
+        };
+        let content = file.bytes().await?;
+        Ok(Some(String::from_utf8_lossy(&content).trim().to_owned()))
+    }
+
+    /// Permits an upload. Fails if too many are in progress.
+    pub(crate) fn begin_upload(&self) -> Result<SemaphorePermit<'_>, Error> {
+        let permit = self.uploads.try_acquire();
+        permit.map_err(|_| storage::Error::Overloaded.into())
+    }
+
+    /// Writes the file of an image; it is on disk when this returns.
+    pub(crate) async fn put(&self, id: ImageId, content: Bytes) -> Result<(), FileError> {
+        self.files.put(&file_of(id), content.into()).await?;
+        Ok(())
+    }
+
+    /// Reads the file of an image.
+    pub(crate) async fn get(
+        &self,
+        id: ImageId,
+    ) -> Result<BoxStream<'static, Result<Bytes, FileError>>, FileError> {
+        Ok(self.files.get(&file_of(id)).await?.into_stream())
+    }
+
+    /// Deletes the file of an image, if there is one.
+    pub(crate) async fn delete(&self, id: ImageId) -> Result<(), FileError> {
+        match self.files.delete(&file_of(id)).await {
+            Err(FileError::NotFound { .. }) => Ok(()),
+            deleted => deleted,
+        }
+    }
+
+    /// The images that have a file.
+    pub(crate) fn list(&self) -> BoxStream<'static, Result<ImageId, FileError>> {
+        let ids = self.files.list(None).try_filter_map(async |file| {
+            let id = file.location.filename().and_then(|name| name.parse().ok());
+            Ok(id.map(ImageId))
+        });
+        ids.boxed()
+    }
+}
+
+/// In one of 256 directories.
+fn file_of(id: ImageId) -> FilePath {
+    FilePath::from(format!("{:02x}/{id}", id.0.as_u128() & 0xff))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use domain::{delivery::Delivery, image::Image, task::TaskKind};
+    use jiff::Timestamp;
+    use storage::fixture;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// Whether a database opens a folder, and what it says if it does not.
+    async fn opened(storage: &Storage, folder: &TempDir, is_own: bool) -> Result<(), String> {
+        let opened = ImageFolder::open(folder.path(), storage, is_own).await;
+        opened.map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    /// Stores an image with its file.
+    pub(crate) async fn insert(
+        storage: &Storage,
+        folder: &ImageFolder,
+        delivery: Delivery,
+    ) -> ImageId {
+        let image = Image {
+            id: ImageId::new(),
+            store_id: delivery.store_id,
+            task_id: delivery.pickup.id,
+            content_type: "image/png".parse().unwrap(),
+            size: 3,
+            hash: [7; 32],
+            created_at: Timestamp::UNIX_EPOCH,
+        };
+        let id = image.id;
+        folder.put(id, Bytes::from_static(b"png")).await.unwrap();
+        let inserted = storage.write(move |transaction| async move {
+            let mut delivery = delivery;
+            let now = image.created_at;
+            delivery.add_image(TaskKind::Pickup, image.id, now).unwrap();
+            images::insert(&transaction, &delivery, TaskKind::Pickup, &image).await
+        });
+        inserted.await.unwrap();
+        id
+    }
+
+    async fn delivery(storage: &Storage) -> Delivery {
+        let delivery = fixture::delivery(domain::id::StoreId::new(), Timestamp::UNIX_EPOCH);
+        let new = fixture::new_delivery(delivery.clone());
+        assert!(storage.insert_delivery(new).await.unwrap());
+        delivery
+    }
+
+    #[tokio::test]
+    async fn a_database_opens_the_folder_that_has_its_images_and_no_other() {
+        let (_directory, storages) = fixture::storages().await;
+        for storage in storages {
+            let [own, other, of_other] = [(); 3].map(|()| TempDir::new().unwrap());
+            let (_other_directory, other_storage) = fixture::sqlite().await;
+            assert_eq!(opened(&other_storage, &of_other, false).await, Ok(()));
+            let of_other_folder = ImageFolder::open(of_other.path(), &other_storage, false).await;
+            let of_other_folder = of_other_folder.ok().unwrap();
+            let other_delivery = delivery(&other_storage).await;
+            insert(&other_storage, &of_other_folder, other_delivery).await;
+
+            let refused = opened(&storage, &of_other, false).await.unwrap_err();
+            assert!(
+                refused.contains("has the images of another database"),
+                "{refused}"
+            );
+            for _ in 0..2 {
+                assert_eq!(opened(&storage, &own, false).await, Ok(()));
+            }
+            for is_own in [true, false] {
+                let refused = opened(&storage, &of_other, is_own).await.unwrap_err();
+                assert!(
+                    refused.contains("is not the folder with the images"),
+                    "{refused}"
+                );
+            }
+            let refused = opened(&storage, &other, false).await.unwrap_err();
+            assert!(refused.contains("restore it from a backup"), "{refused}");
+            // That of an all-in-one without images is made again.
+            assert_eq!(opened(&storage, &other, true).await, Ok(()));
+            let folder = ImageFolder::open(own.path(), &storage, true).await;
+            let delivery = delivery(&storage).await;
+            insert(&storage, &folder.ok().unwrap(), delivery).await;
+            let lost = TempDir::new().unwrap();
+            let refused = opened(&storage, &lost, true).await.unwrap_err();
+            let (_, id) = refused.split_once("write ").unwrap();
+            let (id, _) = id.split_once(' ').unwrap();
+            std::fs::write(lost.path().join(FOLDER_ID), format!("{id}\n")).unwrap();
+            assert_eq!(opened(&storage, &lost, true).await, Ok(()));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_is_read_listed_and_deleted_by_the_id_of_its_image() {
+        let (_directory, storage) = fixture::sqlite().await;
+        let directory = TempDir::new().unwrap();
+        let folder = ImageFolder::open(directory.path(), &storage, true).await;
+        let (folder, id) = (folder.ok().unwrap(), ImageId::new());
+        folder.put(id, Bytes::from_static(b"png")).await.unwrap();
+
+        let chunks: Vec<_> = folder.get(id).await.unwrap().try_collect().await.unwrap();
+
+        assert_eq!(chunks.concat(), b"png");
+        let listed: Vec<_> = folder.list().try_collect().await.unwrap();
+        assert_eq!(listed, [id]);
+        for _ in 0..2 {
+            folder.delete(id).await.unwrap();
+        }
+        let read = folder.get(id).await.map(|_| ());
+        assert!(matches!(read, Err(FileError::NotFound { .. })), "{read:?}");
+    }
+}
