@@ -65,7 +65,7 @@ async fn the_page_says_where_the_parcel_is_and_nothing_of_others() {
     assert_eq!(
         body,
         "\n<main aria-live=\"polite\" data-seconds=\"15\">\n\
-         <p class=\"shop\"><bdi dir=\"auto\">A \"B\" &amp; C</bdi>\
+         <p class=\"shop\"><bdi dir=\"auto\">A &#34;B&#34; &#38; C</bdi>\
          <a class=\"call\" href=\"tel:+33612345678\">Appeler la boutique</a></p>\n\
          <h1>Prévue : <time datetime=\"2020-04-02T12:00:00+02:00\">2 avril, 12:00</time>–\
          <time datetime=\"2020-04-02T13:00:00+02:00\">13:00</time></h1>\n\
@@ -76,10 +76,10 @@ async fn the_page_says_where_the_parcel_is_and_nothing_of_others() {
          <time datetime=\"2020-04-02T11:50:00+02:00\">2 avril, 11:50</time></li>\n\
          <li>Livrée</li>\n\
          </ol>\n\
-         <p class=\"address\"><bdi dir=\"auto\">48 Rue &lt;b&gt;</bdi>, <bdi dir=\"auto\">Paris</bdi></p>\n\
-         </main>\n</body>\n</html>\n"
+         <p class=\"address\"><bdi dir=\"auto\">48 Rue &#60;b&#62;</bdi>, <bdi dir=\"auto\">Paris</bdi></p>\n\
+         </main>\n</body>\n</html>"
     );
-    let title = "<meta property=\"og:title\" content=\"Livraison de A &quot;B&quot; &amp; C\">";
+    let title = "<meta property=\"og:title\" content=\"Livraison de A &#34;B&#34; &#38; C\">";
     assert!(page.text().contains(title), "{}", page.text());
 
     let (metadata, received) = platform.core.received_with_metadata::<GetTrackingRequest>();
@@ -116,7 +116,7 @@ async fn a_parcel_that_does_not_arrive_has_no_steps_that_did_not_happen() {
          <li class=\"done\" aria-current=\"step\">Not delivered \
          <time datetime=\"2020-04-02T12:00:00+02:00\">2 April, 12:00</time></li>\n\
          </ol>\n\
-         </main>\n</body>\n</html>\n"
+         </main>\n</body>\n</html>"
     );
 }
 

@@ -159,9 +159,9 @@ on_both_databases! {
         let shown = open(platform, &path(platform, &delivery), "en").await;
 
         let html = String::from_utf8(shown.body.to_vec()).unwrap();
-        let title = "<title>Delivery from &lt;b&gt;&quot;A&quot; &amp; متجر</title>";
+        let title = "<title>Delivery from &#60;b&#62;&#34;A&#34; &#38; متجر</title>";
         assert!(html.contains(title), "{html}");
-        let heading = "<bdi dir=\"auto\">&lt;b&gt;\"A\" &amp; متجر</bdi>";
+        let heading = "<bdi dir=\"auto\">&#60;b&#62;&#34;A&#34; &#38; متجر</bdi>";
         assert!(html.contains(heading), "{html}");
     }
 }
