@@ -13,7 +13,7 @@ macro_rules! files {
 }
 
 /// The names and texts of all migrations, in order.
-pub(crate) const FILES: [(&str, &str); 24] = files![
+pub(crate) const FILES: [(&str, &str); 25] = files![
     "0001_initial_schema"
     "0002_add_traceparent"
     "0003_add_task_states"
@@ -38,6 +38,7 @@ pub(crate) const FILES: [(&str, &str); 24] = files![
     "0025_add_notification_state_index"
     "0027_add_incidents_to_task_changes"
     "0028_add_deliveries_to_created_bytes"
+    "0030_add_brand"
 ];
 
 /// What `SQLite` calls something else, or does not know.

@@ -319,7 +319,8 @@ mod tests {
             migrate(&database).await.unwrap();
 
             let last = applied.last().unwrap();
-            let drop = "ALTER TABLE created_bytes DROP COLUMN deliveries";
+            let drop = "DROP TABLE store_logos; ALTER TABLE stores DROP COLUMN colour;
+                ALTER TABLE stores DROP COLUMN logo_version";
             let remove = format!("DELETE FROM seaql_migrations WHERE version = 'm{last}'; {drop}");
             database.execute_unprepared(&remove).await.unwrap();
             let pending = migrations::pending(&database).await.unwrap();

@@ -149,6 +149,7 @@ fn returned_class(returns: &Returns) -> Option<&'static Class> {
         | Returns::Document(..)
         | Returns::Text(_)
         | Returns::Page
+        | Returns::Image(_)
         | Returns::Health => None,
     }
 }

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Platform, WebhookReceiver, deliver, iri, short_draft};
+use crate::{
+    harness::{Platform, WebhookReceiver, deliver, iri, short_draft},
+    tracking::brand::set_logo,
+};
 
 /// What requests name.
 pub(super) struct Resources {
@@ -55,6 +58,7 @@ impl Resources {
             me,
             store.clone(),
         ];
+        platform.run_delivery(&set_logo(platform)).await;
         let tracking_url = delivery["trackingUrl"].as_str().unwrap();
         let tracking_page = tracking_url[platform.base_url.len()..].to_owned();
         let static_iris = [

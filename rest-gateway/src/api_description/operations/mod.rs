@@ -125,6 +125,8 @@ pub(crate) enum Returns {
     Text(Vec<String>),
     /// 200, a page that core answers for: HTML, also of the errors 404 and 410.
     Page,
+    /// 200, an image that core answers for, of one of these media types.
+    Image(Vec<String>),
     /// 200, plain text of a health check.
     Health,
 }
@@ -165,6 +167,7 @@ impl Returns {
             | Self::Document(..)
             | Self::Text(_)
             | Self::Page
+            | Self::Image(_)
             | Self::Health => 200,
         }
     }
@@ -178,7 +181,7 @@ impl Returns {
     pub(crate) fn is_fixed(&self) -> bool {
         matches!(
             self,
-            Self::Document(..) | Self::Text(_) | Self::Page | Self::Health
+            Self::Document(..) | Self::Text(_) | Self::Page | Self::Image(_) | Self::Health
         )
     }
 }
@@ -212,7 +215,7 @@ impl Operation {
 
     /// Whether it is a read that always has a response: of a document, or a health check.
     pub(crate) fn is_exempt_from_limit(&self) -> bool {
-        let is_of_core = matches!(self.returns, Returns::Page);
+        let is_of_core = matches!(self.returns, Returns::Page | Returns::Image(_));
         self.method == "GET" && self.returns.is_fixed() && !is_of_core
     }
 

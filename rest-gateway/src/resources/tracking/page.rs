@@ -96,6 +96,9 @@ struct Page<'p> {
 struct Parcel<'p> {
     shop: String,
     telephone: &'p str,
+    /// 0 for the platform's own.
+    colour: u32,
+    logo: Option<String>,
     /// What was promised, if something else is expected.
     promised_beside: Option<Window>,
     steps: Vec<Step<'p>>,
@@ -123,7 +126,11 @@ struct Moment {
 }
 
 /// The page of a delivery.
-pub(super) fn of_delivery(tracked: &TrackedDelivery, language: &str) -> Result<String, Error> {
+pub(super) fn of_delivery(
+    tracked: &TrackedDelivery,
+    token: &str,
+    language: &str,
+) -> Result<String, Error> {
     let texts = texts(language)?;
     let times = Times {
         texts,
@@ -152,6 +159,7 @@ pub(super) fn of_delivery(tracked: &TrackedDelivery, language: &str) -> Result<S
             hint.clone_from(&texts.no_estimate);
         }
     }
+    let version = &tracked.logo_version;
     let shop = without_controls(&tracked.store_display_name);
     let address = [&tracked.street, &tracked.address_locality].into_iter();
     let page = Page {
@@ -165,6 +173,8 @@ pub(super) fn of_delivery(tracked: &TrackedDelivery, language: &str) -> Result<S
         parcel: Some(Parcel {
             shop,
             telephone: &tracked.store_telephone,
+            colour: tracked.store_colour,
+            logo: (!version.is_empty()).then(|| format!("{token}/logo?{version}")),
             promised_beside: promised,
             steps: times.steps(tracked)?,
             address: address
@@ -308,7 +318,7 @@ mod tests {
                 time_zone: "Europe/Paris".to_owned(),
                 ..TrackedDelivery::default()
             };
-            of_delivery(&tracked, language).unwrap()
+            of_delivery(&tracked, "token", language).unwrap()
         };
         // 12:00 in Paris.
         let noon = 1_585_821_600;
