@@ -124,8 +124,8 @@ pub(super) fn of_response(returns: &Returns) -> Option<Value> {
         Returns::Collection(class) => Some(named(&collection_name(class))),
         Returns::JsonLd(schema) | Returns::Document(_, schema) => Some(named(schema)),
         Returns::Text(_) | Returns::Page | Returns::Health => Some(json!({"type": "string"})),
-        // Bytes: no JSON Schema describes them.
-        Returns::Image(_) => Some(json!({})),
+        // As generators know bytes.
+        Returns::Image(_) => Some(json!({"type": "string", "format": "binary"})),
         Returns::Nothing => None,
     }
 }
