@@ -22,6 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // `src/redacted.rs` implements `Debug` for these, without their secrets.
     let with_secrets = [
         "GetTrackingRequest",
+        "GetTrackingLogoRequest",
         "IssueTokenRequest",
         "AccessToken",
         "ApiClient",

@@ -23,6 +23,7 @@ use crate::data_dir::DATABASE;
 pub const DEFAULT_DATA_DIR: &str = "./delivery-data";
 
 /// The settings of the all-in-one.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 #[derive(Args, Clone, Debug)]
 pub struct Settings {
     /// Directory of the database, the master key and ready.json; created if missing. Example:

@@ -13,7 +13,7 @@ macro_rules! files {
 }
 
 /// The names and texts of all migrations, in order.
-pub(crate) const FILES: [(&str, &str); 30] = files![
+pub(crate) const FILES: [(&str, &str); 31] = files![
     "0001_initial_schema"
     "0002_add_traceparent"
     "0003_add_task_states"
@@ -39,6 +39,7 @@ pub(crate) const FILES: [(&str, &str); 30] = files![
     "0027_add_incidents_to_task_changes"
     "0028_add_deliveries_to_created_bytes"
     "0029_add_images"
+    "0030_add_brand"
     "0031_add_gauges_and_key_deliveries"
     "0032_add_key_delivery_index"
     "0033_add_notification_delivery_index"

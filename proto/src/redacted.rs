@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use crate::{AccessToken, ApiClient, GetTrackingRequest, IssueTokenRequest, Notification, Webhook};
+use crate::{
+    AccessToken, ApiClient, GetTrackingLogoRequest, GetTrackingRequest, IssueTokenRequest,
+    Notification, Webhook,
+};
 
 macro_rules! redacted {
     ($($message:ident { $($field:ident),* })+) => {$(
@@ -18,6 +21,7 @@ macro_rules! redacted {
 
 redacted! {
     GetTrackingRequest {}
+    GetTrackingLogoRequest {}
     IssueTokenRequest { api_key, scopes }
     AccessToken { expires_in, scopes }
     ApiClient { name, store, display_name, api_key, scopes, task_status, create_time, disable_time }
@@ -32,8 +36,9 @@ mod tests {
     #[test]
     fn no_secret_of_a_message_is_shown() {
         let secret = || "secret".to_owned();
-        let messages: [&dyn fmt::Debug; 6] = [
+        let messages: [&dyn fmt::Debug; 7] = [
             &GetTrackingRequest { token: secret() },
+            &GetTrackingLogoRequest { token: secret() },
             &IssueTokenRequest {
                 api_secret: secret(),
                 ..Default::default()

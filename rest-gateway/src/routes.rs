@@ -84,6 +84,7 @@ static HANDLERS: &[(&str, Handler)] = handlers! {
     "getStore" => |request| stores::get(request).boxed(),
     "getSettings" => |request| ready(self_description::get_settings(&request)).boxed(),
     "getTrackingPage" => |request| tracking::get(request).boxed(),
+    "getTrackingPageLogo" => |request| tracking::get_logo(request).boxed(),
     "getTrackingPageFile" => |request| ready(tracking::get_file(&request)).boxed(),
     "getEntrypoint" => |_| ready(self_description::get_entrypoint()).boxed(),
     "getContext" => |request| ready(self_description::get_context(&request)).boxed(),

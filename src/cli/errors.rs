@@ -29,6 +29,8 @@ fn flag(field: &str) -> &str {
         Some("states") => "--state",
         Some("since") => "--since",
         Some("overlap_seconds") => "--overlap",
+        Some("colour") => "--colour",
+        Some("logo") => "--logo",
         Some("closed_with") => "--note",
         Some("idempotency") => "--idempotency-key",
         Some("default_address") if field.ends_with("lat_lng") => "--lat-lng",

@@ -1,5 +1,7 @@
 //! `delivery stores`: creates, lists, shows and changes stores.
 
+use std::{fs::File, io::Read as _};
+
 use clap::{Args, Subcommand};
 use proto::{
     Circle, CreateStoreRequest, GetStoreRequest, ListStoresRequest, ServiceArea,
@@ -15,6 +17,9 @@ use crate::cli::{
     location::{AddressFlags, located, parse_lat_lng},
     output::{self, View, instant},
 };
+
+/// In bytes; core accepts less.
+const MAX_READ: u64 = 200_000;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -50,7 +55,7 @@ pub(crate) enum Command {
     multiple = true,
     args = [
         "name", "address", "lat_lng", "timezone", "currency", "country", "service_area", "unpriced",
-        "tracking", "telephone"
+        "tracking", "telephone", "colour", "logo"
     ]
 )]
 pub(crate) struct Changes {
@@ -87,6 +92,30 @@ pub(crate) struct RegionFlags {
     /// Telephone number of the store, which tracking pages show; "" removes it
     #[arg(long, value_name = "NUMBER")]
     telephone: Option<String>,
+    /// Colour of the tracking pages, 1 to 12; 0 for the platform's own
+    #[arg(long, value_name = "NUMBER")]
+    colour: Option<u32>,
+    /// Logo on the tracking pages: the file of a PNG or WebP image, at most 100 kB; "" removes it
+    #[arg(long, value_name = "FILE", value_parser = read_logo)]
+    logo: Option<Logo>,
+}
+
+/// The content of an image's file; empty for none.
+#[derive(Clone, Debug)]
+pub(crate) struct Logo(Vec<u8>);
+
+/// Reads no more than it takes to reject a file that is too large.
+fn read_logo(path: &str) -> Result<Logo, String> {
+    let mut content = Vec::new();
+    if !path.is_empty() {
+        let file = File::open(path).map(|file| file.take(MAX_READ));
+        let read = file.and_then(|mut file| file.read_to_end(&mut content));
+        read.map_err(|error| error.to_string())?;
+        if content.is_empty() {
+            return Err("the file is empty".to_owned());
+        }
+    }
+    Ok(Logo(content))
 }
 
 impl RegionFlags {
@@ -121,6 +150,8 @@ impl CoreCommand<Command> {
                     default_address: address.draft(),
                     has_tracking: region.has_tracking(),
                     telephone: region.telephone,
+                    colour: region.colour,
+                    logo: region.logo.map(|Logo(content)| content),
                     refuses_unpriced: region.unpriced.map(|choice| choice == "refuse"),
                     time_zone: region.timezone,
                     currency_code: region.currency,
@@ -142,6 +173,8 @@ impl CoreCommand<Command> {
                     default_address: changes.address.draft(),
                     has_tracking: changes.region.has_tracking(),
                     telephone: changes.region.telephone,
+                    colour: changes.region.colour,
+                    logo: changes.region.logo.map(|Logo(content)| content),
                     refuses_unpriced: changes.region.unpriced.map(|choice| choice == "refuse"),
                     time_zone: changes.region.timezone,
                     currency_code: changes.region.currency,
@@ -184,6 +217,8 @@ fn view(store: proto::Store) -> View {
         .field("unpriced", unpriced)
         .field("tracking", if store.has_tracking { "on" } else { "off" })
         .field("telephone", output::non_empty(store.telephone))
+        .field("colour", Some(store.colour).filter(|number| *number > 0))
+        .field("logo", output::non_empty(store.logo_version))
         .field("created_at", instant(store.create_time, &store.time_zone))
 }
 

@@ -8,10 +8,13 @@ use hyper::Method;
 use proto::iri;
 use serde_json::{Map, Value, json};
 
-use crate::harness::{
-    Database, Documentation, Platform,
-    image::{FORM, form, jpeg},
-    short_draft,
+use crate::{
+    harness::{
+        Database, Documentation, Platform,
+        image::{FORM, form, jpeg},
+        short_draft,
+    },
+    tracking::brand::set_logo,
 };
 
 /// The task in the examples of requests.
@@ -31,6 +34,7 @@ async fn every_example_is_a_real_request_and_response() {
     let desk = operator.create_client("", &["dispatch"]).await;
     let desk = platform.client_for(&desk, &["dispatch"]).await;
     operator.create_courier("Ada Martin").await;
+    platform.run_delivery(&set_logo(&platform)).await;
     let documentation = Documentation::of(&platform.base_url).await;
     let mut ids = KnownIds::default();
     let mut responses = Map::new();

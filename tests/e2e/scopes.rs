@@ -147,6 +147,7 @@ const RPCS: &[(&str, Requirement)] = &[
     ("Tokens/IssueToken", Nothing),
     ("Tokens/ListPublicKeys", Nothing),
     ("Tracking/GetTracking", Nothing),
+    ("Tracking/GetTrackingLogo", Nothing),
     ("Tracking/RevokeTracking", Scope(&["dispatch", "admin"])),
     ("Webhooks/ConfirmWebhookSecret", Token),
     ("Webhooks/CreateWebhook", Token),

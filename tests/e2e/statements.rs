@@ -17,7 +17,7 @@ use crate::harness::{
 };
 
 /// Tests that use all exceptions and all tables.
-const COVERING_TESTS: [&str; 27] = [
+const COVERING_TESTS: [&str; 28] = [
     "all_stores::listing::deliveries_of_all_stores_are_listed_in_pages_the_latest_dropoff_first::postgres",
     "all_stores::searching::deliveries_are_found_by_what_people_know_of_them::postgres",
     "couriers::effects::a_rescheduled_task_is_unassigned::postgres",
@@ -42,6 +42,7 @@ const COVERING_TESTS: [&str; 27] = [
     "statements::the_metrics_of_a_platform_are_read",
     "tasks::a_dispatch_board_reads_any_task_but_no_delivery_and_invalid_completions_are_rejected::postgres",
     "time_slots::capacity::a_slot_accepts_as_many_deliveries_as_its_capacity::postgres",
+    "tracking::brand::a_page_shows_the_logo_and_the_colour_of_its_shop_alone::postgres",
     "webhooks::history::a_shop_recovers_failed_and_missed_notifications::postgres",
     "webhooks::retrying::a_notification_that_fails_every_attempt_is_exhausted_and_stays_visible::postgres",
     "webhooks::settings::a_sent_event_is_not_recovered_once_its_notification_is_removed",

@@ -6,6 +6,7 @@ pub mod address;
 pub mod api_client;
 pub mod api_secrets;
 pub mod before;
+pub mod brand;
 pub mod courier;
 pub mod courier_lists;
 pub mod coverage;

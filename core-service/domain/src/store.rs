@@ -3,7 +3,7 @@
 use iso_currency::Currency;
 use jiff::{Timestamp, tz::TimeZone};
 
-use crate::{address::Address, coverage::ServiceArea, id::StoreId};
+use crate::{address::Address, brand::Brand, coverage::ServiceArea, id::StoreId};
 
 /// A shop. Its time zone applies to the times of its deliveries, prices and time slots.
 #[derive(Clone, Debug)]
@@ -22,6 +22,7 @@ pub struct Store {
     pub has_tracking: bool,
     /// E.164; shown on these pages.
     pub telephone: Option<String>,
+    pub brand: Brand,
     pub created_at: Timestamp,
 }
 
@@ -106,6 +107,7 @@ mod tests {
             refuses_unpriced: false,
             has_tracking: true,
             telephone: None,
+            brand: Brand::default(),
             created_at: Timestamp::UNIX_EPOCH,
         };
 

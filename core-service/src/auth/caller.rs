@@ -33,6 +33,7 @@ pub(crate) const ISSUE_TOKEN: &str = "/delivery.v1.Tokens/IssueToken";
 
 /// What the holder of a delivery's link may call.
 pub(crate) const GET_TRACKING: &str = "/delivery.v1.Tracking/GetTracking";
+pub(crate) const GET_TRACKING_LOGO: &str = "/delivery.v1.Tracking/GetTrackingLogo";
 
 pub(crate) fn is_of_platform(path: &str) -> bool {
     path.starts_with(PLATFORM)
@@ -45,7 +46,7 @@ pub(crate) fn is_public(path: &str) -> bool {
 
 /// Whether a call of the platform needs no caller.
 pub(crate) fn is_anonymous(path: &str) -> bool {
-    path.starts_with(TOKENS) || path == GET_TRACKING
+    path.starts_with(TOKENS) || [GET_TRACKING, GET_TRACKING_LOGO].contains(&path)
 }
 
 /// Calls that are limited together.
@@ -300,6 +301,7 @@ mod tests {
             ("/delivery.v1.Tokens/IssueToken", true, true),
             ("/delivery.v1.TokensOfOthers/GetToken", true, false),
             (GET_TRACKING, true, true),
+            (GET_TRACKING_LOGO, true, true),
             ("/delivery.v1.Tracking/RevokeTracking", true, false),
             ("/delivery.v1.Tracking/GetTrackings", true, false),
             ("/grpc.health.v1.Health/Check", false, true),

@@ -13,7 +13,7 @@ use process::metrics::Counters;
 use rate_limits::{Limiter, RateLimit, Status, credentials_key, peer_key};
 
 use crate::{
-    auth::caller::{GET_TRACKING, ISSUE_TOKEN, is_anonymous},
+    auth::caller::{GET_TRACKING, GET_TRACKING_LOGO, ISSUE_TOKEN, is_anonymous},
     error::Error,
 };
 
@@ -163,7 +163,7 @@ impl RateLimits {
         self.enforce(self.peers.check(&peer))?;
         match path {
             ISSUE_TOKEN => self.enforce(self.token_peers.check(&peer)),
-            GET_TRACKING => self.enforce(self.tracking_peers.check(&peer)),
+            GET_TRACKING | GET_TRACKING_LOGO => self.enforce(self.tracking_peers.check(&peer)),
             _ => Ok(()),
         }
     }

@@ -7,6 +7,7 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use domain::{
     address::Address,
     api_client::Scope,
+    brand::Brand,
     id::{AddressId, StoreId, TimeSlotId},
     price_list::PriceList,
     store::{self, Store},
@@ -177,6 +178,7 @@ fn store(now: Timestamp, default_address: Option<Address>) -> Result<Store, Erro
         refuses_unpriced: false,
         has_tracking: true,
         telephone: None,
+        brand: Brand::default(),
         created_at: now,
     })
 }

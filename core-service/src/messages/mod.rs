@@ -4,6 +4,7 @@ pub(crate) mod pages;
 
 use domain::{
     address::{Address, LatLng},
+    brand::Colour,
     courier::{ListKey, Place},
     courier_lists,
     coverage::ServiceArea,
@@ -166,6 +167,8 @@ pub(crate) fn store(store: &Store) -> proto::Store {
         refuses_unpriced: store.refuses_unpriced,
         has_tracking: store.has_tracking,
         telephone: store.telephone.clone().unwrap_or_default(),
+        colour: store.brand.colour.map_or(0, Colour::number),
+        logo_version: store.brand.logo_version.clone().unwrap_or_default(),
         create_time: Some(timestamp(store.created_at)),
         time_slots: Vec::new(),
         refused_warnings: Vec::new(),

@@ -1,21 +1,14 @@
 //! Stores: managed by operators, read by their own clients.
 
-use domain::{
-    address::{Address, LatLng},
-    api_client::Scope,
-    coverage::{Circle, ServiceArea},
-    id::StoreId,
-    store::{self, Country, Store},
-    telephone,
-    time_slot::TimeSlot,
-    violation::Violations,
-};
+mod changes;
+
+use domain::{api_client::Scope, brand::Brand, id::StoreId, store::Store, time_slot::TimeSlot};
 use iso_currency::Currency;
-use jiff::tz::TimeZone;
 use proto::iri::Collection;
 use storage::Session;
 use tonic::{Request, Response};
 
+use self::changes::NewLogo;
 use super::{Reply, Services};
 use crate::{
     auth::caller::Caller,
@@ -24,68 +17,9 @@ use crate::{
     messages,
     planning::{
         definitions::CachePolicy, planner::PRICE_NOT_CALCULATED,
-        slot_availability::SLOT_NOT_OFFERED, validation,
+        slot_availability::SLOT_NOT_OFFERED,
     },
 };
-
-/// Validated changes of a store; absent fields are left unchanged.
-#[derive(Clone)]
-struct Changes {
-    display_name: Option<String>,
-    time_zone: Option<TimeZone>,
-    currency: Option<Currency>,
-    country: Option<Country>,
-    default_address: Option<Address>,
-    /// Whether only the location of the default address changes, if the store has one.
-    moves_address: bool,
-    service_area: Option<NewServiceArea>,
-    refuses_unpriced: Option<bool>,
-    has_tracking: Option<bool>,
-    telephone: Option<NewTelephone>,
-}
-
-/// `None` removes the number.
-#[derive(Clone)]
-struct NewTelephone(Option<String>);
-
-#[derive(Clone)]
-enum NewServiceArea {
-    Unlimited,
-    Limited(ServiceArea),
-}
-
-impl Changes {
-    fn apply(self, store: &mut Store) {
-        fn set<T>(field: &mut T, change: Option<T>) {
-            if let Some(value) = change {
-                *field = value;
-            }
-        }
-        set(&mut store.display_name, self.display_name);
-        set(&mut store.time_zone, self.time_zone);
-        set(&mut store.currency, self.currency);
-        set(&mut store.country, self.country);
-        let service_area = self.service_area.map(|change| match change {
-            NewServiceArea::Unlimited => None,
-            NewServiceArea::Limited(area) => Some(area),
-        });
-        set(&mut store.service_area, service_area);
-        set(&mut store.refuses_unpriced, self.refuses_unpriced);
-        set(&mut store.has_tracking, self.has_tracking);
-        let telephone = self.telephone.map(|NewTelephone(number)| number);
-        set(&mut store.telephone, telephone);
-        if let Some(address) = self.default_address {
-            store.default_address = Some(match store.default_address.take() {
-                Some(present) if self.moves_address => Address {
-                    id: address.id,
-                    lat_lng: address.lat_lng,
-                    ..present
-                },
-                _ => address,
-            });
-        }
-    }
-}
 
 #[tonic::async_trait]
 impl proto::stores_server::Stores for Services {
@@ -174,6 +108,7 @@ impl Services {
             refuses_unpriced: false,
             has_tracking: true,
             telephone: None,
+            brand: Brand::default(),
             created_at: self.clock.now(),
         };
         let changes = proto::UpdateStoreRequest {
@@ -187,13 +122,20 @@ impl Services {
             refuses_unpriced: request.refuses_unpriced,
             has_tracking: request.has_tracking,
             telephone: request.telephone,
+            colour: request.colour,
+            logo: request.logo,
             idempotency: None,
         };
-        self.changes(changes, &store).await?.apply(&mut store);
+        let changes = self.changes(changes, &store).await?;
+        let logo = changes.logo.clone();
+        changes.apply(&mut store);
 
         self.idempotency
             .write(request_key, move |transaction| async move {
                 storage::stores::insert(&transaction, &store).await?;
+                if let Some(NewLogo(Some(logo))) = &logo {
+                    storage::stores::set_logo(&transaction, store.id, Some(logo)).await?;
+                }
                 Ok(messages::store(&store))
             })
             .await
@@ -219,6 +161,9 @@ impl Services {
                     .await?
                     .ok_or_else(|| Error::NotFound(Collection::Stores.name(store_id)))?;
                 let old_country = store.country.clone();
+                if let Some(NewLogo(logo)) = &changes.logo {
+                    storage::stores::set_logo(&transaction, store_id, logo.as_ref()).await?;
+                }
                 changes.apply(&mut store);
                 if store.country != old_country {
                     check_time_slot(&transaction, &store).await?;
@@ -244,112 +189,6 @@ impl Services {
         }
         Ok(own.clone())
     }
-
-    async fn changes(
-        &self,
-        request: proto::UpdateStoreRequest,
-        store: &Store,
-    ) -> Result<Changes, Error> {
-        let mut violations = Violations::new();
-        let display_name = request
-            .display_name
-            .map(|name| validation::required_name("display_name", &name, &mut violations));
-        let time_zone = request.time_zone.and_then(|name| {
-            let parsed = store::parse_time_zone(&name);
-            violations.check("time_zone", "UNKNOWN_TIME_ZONE", parsed)
-        });
-        let currency = request.currency_code.and_then(|code| {
-            let parsed = store::parse_currency(&code);
-            violations.check("currency_code", "UNKNOWN_CURRENCY", parsed)
-        });
-        let country = request.country_code.and_then(|code| {
-            let parsed = code.parse::<Country>();
-            violations.check("country_code", "UNKNOWN_COUNTRY", parsed)
-        });
-        let telephone = request.telephone.and_then(|number| {
-            let country = country.as_ref().unwrap_or(&store.country);
-            let country = telephone::national_country(Some(country), &self.config.platform.country);
-            let parsed = telephone::parse(&number, country.as_str());
-            let parsed = violations.check("telephone", "INVALID_TELEPHONE", parsed);
-            parsed.map(NewTelephone)
-        });
-        let moves_address = request.default_address.as_ref().is_some_and(|draft| {
-            let location = proto::AddressDraft {
-                lat_lng: draft.lat_lng,
-                ..proto::AddressDraft::default()
-            };
-            *draft == location
-        });
-        let default_address = match request.default_address {
-            Some(draft) => {
-                let mut store = store.clone();
-                if let Some(country) = &country {
-                    store.country = country.clone();
-                }
-                self.planner
-                    .default_address(draft, Some(&store), &mut violations)
-                    .await?
-            }
-            None => None,
-        };
-        let service_area = match request.service_area {
-            Some(area) => self.new_service_area(area, &mut violations).await?,
-            None => None,
-        };
-        let has_address = store.default_address.is_some()
-            || default_address.is_some()
-            || violations.has_violation_in("default_address");
-        if let Some(NewServiceArea::Limited(ServiceArea::Circle(circle))) = &service_area
-            && circle.center().is_none()
-            && !has_address
-        {
-            violations.add(
-                "service_area",
-                "NO_CENTER",
-                "is a distance from the store's address, which is not set: set the address too, or give a point with the distance (48.8554,2.3596,5km)",
-            );
-        }
-        Error::check(violations)?;
-        Ok(Changes {
-            display_name,
-            time_zone,
-            currency,
-            country,
-            default_address,
-            moves_address,
-            service_area,
-            refuses_unpriced: request.refuses_unpriced,
-            has_tracking: request.has_tracking,
-            telephone,
-        })
-    }
-
-    /// Validates a service area; none if it is invalid.
-    async fn new_service_area(
-        &self,
-        area: proto::ServiceArea,
-        violations: &mut Violations,
-    ) -> Result<Option<NewServiceArea>, Error> {
-        use proto::service_area::Area;
-        let area = match area.area {
-            None => return Ok(Some(NewServiceArea::Unlimited)),
-            Some(Area::Circle(circle)) => service_circle(circle, violations),
-            Some(Area::Zone(name)) => {
-                let (_, zones) = self.definitions().zones(CachePolicy::Bypass).await?;
-                if zones.has(&name) {
-                    Some(ServiceArea::Zone(name))
-                } else {
-                    violations.add(
-                        "service_area.zone",
-                        "UNKNOWN_ZONE",
-                        format!("there is no zone {name:?}: apply it first"),
-                    );
-                    None
-                }
-            }
-        };
-        Ok(area.map(NewServiceArea::Limited))
-    }
 }
 
 /// Checks that the store's time slot is valid in its new country, whose public holidays may not be
@@ -371,15 +210,4 @@ async fn check_time_slot(transaction: &Session, store: &Store) -> Result<(), Err
             mistakes.join("; ")
         ),
     ))
-}
-
-fn service_circle(circle: proto::Circle, violations: &mut Violations) -> Option<ServiceArea> {
-    let center = circle.center.map(|center| {
-        let center = LatLng::new(center.latitude, center.longitude);
-        violations.check("service_area.circle.center", "INVALID_POINT", center)
-    });
-    let circle = Circle::new(center.flatten(), circle.radius_meters);
-    violations
-        .check("service_area.circle.radius_meters", "OUT_OF_RANGE", circle)
-        .map(ServiceArea::Circle)
 }

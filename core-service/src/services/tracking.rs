@@ -2,6 +2,7 @@
 
 use domain::{
     api_client::Scope,
+    brand::Colour,
     delivery::Delivery,
     id::{DeliveryId, TaskId},
     store::Store,
@@ -44,6 +45,12 @@ impl Default for Estimates {
     }
 }
 
+/// What a link leads to.
+struct Page {
+    store: Store,
+    delivery: Delivery,
+}
+
 #[tonic::async_trait]
 impl proto::tracking_server::Tracking for Services {
     async fn get_tracking(
@@ -52,6 +59,21 @@ impl proto::tracking_server::Tracking for Services {
     ) -> Reply<proto::TrackedDelivery> {
         let token = request.into_inner().token;
         Ok(Response::new(self.track(&token).await?))
+    }
+
+    async fn get_tracking_logo(
+        &self,
+        request: Request<proto::GetTrackingLogoRequest>,
+    ) -> Reply<proto::TrackingLogo> {
+        let page = self.find_page(&request.into_inner().token).await?;
+        let logo = storage::stores::find_logo(self.storage.reader(), page.store.id).await;
+        let logo = logo.map_err(Error::from)?;
+        let logo = logo.ok_or_else(|| Error::NotFound("the logo of this store".to_owned()))?;
+        Ok(Response::new(proto::TrackingLogo {
+            media_type: logo.media_type().to_owned(),
+            content: logo.content().to_owned(),
+            version: logo.version(),
+        }))
     }
 
     async fn revoke_tracking(
@@ -72,6 +94,14 @@ impl proto::tracking_server::Tracking for Services {
 
 impl Services {
     async fn track(&self, token: &str) -> Result<proto::TrackedDelivery, Error> {
+        let Page { store, delivery } = self.find_page(token).await?;
+        let history = self.history_of(&delivery).await?;
+        let estimate = self.estimate(&delivery).await?;
+        Ok(message(Tracked::of(&delivery, &history), estimate, store))
+    }
+
+    /// Fails if the link leads nowhere, or not any more.
+    async fn find_page(&self, token: &str) -> Result<Page, Error> {
         // The token is in no log.
         let unknown = || Error::NotFound("this tracking link".to_owned());
         let token = TrackingToken::parse(token).ok_or_else(unknown)?;
@@ -87,9 +117,7 @@ impl Services {
             let message = "this tracking link is no longer valid".to_owned();
             return Err(Error::Conflict("TRACKING_ENDED", message));
         }
-        let history = self.history_of(&delivery).await?;
-        let estimate = self.estimate(&delivery).await?;
-        Ok(message(Tracked::of(&delivery, &history), estimate, store))
+        Ok(Page { store, delivery })
     }
 
     async fn estimate(&self, delivery: &Delivery) -> Result<Option<Estimate>, Error> {
@@ -198,6 +226,8 @@ fn message(tracked: Tracked, estimate: Option<Estimate>, store: Store) -> proto:
         street: tracked.street.unwrap_or_default(),
         address_locality: tracked.locality.unwrap_or_default(),
         time_zone: store.time_zone_name().to_owned(),
+        store_colour: store.brand.colour.map_or(0, Colour::number),
+        logo_version: store.brand.logo_version.unwrap_or_default(),
         store_display_name: store.display_name,
         store_telephone: store.telephone.unwrap_or_default(),
         estimate: match estimate {

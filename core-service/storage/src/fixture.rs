@@ -15,6 +15,7 @@ use std::{sync::Arc, time::Duration};
 
 use domain::{
     address::{Address, LatLng},
+    brand::Brand,
     delivery::{Delivery, DistanceSource, Route},
     event::EventName,
     id::{AddressId, ApiClientId, DeliveryId, NotificationId, StoreId, TaskId, WebhookId},
@@ -103,6 +104,7 @@ pub fn store(name: &str) -> Store {
         refuses_unpriced: false,
         has_tracking: true,
         telephone: None,
+        brand: Brand::default(),
         created_at: Timestamp::UNIX_EPOCH,
     }
 }

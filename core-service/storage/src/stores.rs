@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{
+    brand::{Brand, Colour, Logo},
     id::StoreId,
     store::{self, Store},
 };
@@ -88,6 +89,36 @@ pub async fn update(connection: &impl ConnectionTrait, store: &Store) -> Result<
     rows::update(connection, row(store)).await
 }
 
+pub async fn find_logo(
+    connection: &impl ConnectionTrait,
+    id: StoreId,
+) -> Result<Option<Logo>, Error> {
+    let select = "SELECT content FROM store_logos WHERE store_id = $1";
+    let rows = rows::query(connection, select, [id.0.into()]).await?;
+    let Some(row) = rows.first() else {
+        return Ok(None);
+    };
+    let logo = Logo::parse(row.try_get_by_index(0)?);
+    logo.map(Some)
+        .map_err(|error| Error::inconsistent("store_logos", error))
+}
+
+/// Replaces the logo of a store; `None` removes it. Requires the store's lock, and its row with the logo's version.
+pub async fn set_logo(
+    transaction: &impl ConnectionTrait,
+    id: StoreId,
+    logo: Option<&Logo>,
+) -> Result<(), Error> {
+    let Some(logo) = logo else {
+        let delete = "DELETE FROM store_logos WHERE store_id = $1";
+        return rows::run(transaction, delete, [id.0.into()]).await;
+    };
+    let set = "INSERT INTO store_logos (store_id, content) VALUES ($1, $2)
+        ON CONFLICT (store_id) DO UPDATE SET content = excluded.content";
+    let values = [id.0.into(), logo.content().into()];
+    rows::run(transaction, set, values).await
+}
+
 fn row(store: &Store) -> ActiveModel {
     ActiveModel {
         id: Set(store.id.0),
@@ -101,6 +132,8 @@ fn row(store: &Store) -> ActiveModel {
         refuses_unpriced: Set(store.refuses_unpriced),
         has_tracking: Set(store.has_tracking),
         telephone: Set(store.telephone.clone()),
+        colour: Set(store.brand.colour.map(|colour| colour.number().into())),
+        logo_version: Set(store.brand.logo_version.clone()),
     }
 }
 
@@ -109,6 +142,9 @@ impl TryFrom<Model> for Store {
 
     fn try_from(row: Model) -> Result<Self, Self::Error> {
         let inconsistent = |error: &dyn std::fmt::Display| Error::inconsistent("stores", error);
+        let colour = row
+            .colour
+            .map(|number| Colour::new(u32::try_from(number).unwrap_or_default()));
         Ok(Self {
             id: StoreId(row.id),
             display_name: row.display_name,
@@ -121,6 +157,10 @@ impl TryFrom<Model> for Store {
             refuses_unpriced: row.refuses_unpriced,
             has_tracking: row.has_tracking,
             telephone: row.telephone,
+            brand: Brand {
+                colour: colour.transpose().map_err(|e| inconsistent(&e))?,
+                logo_version: row.logo_version,
+            },
         })
     }
 }

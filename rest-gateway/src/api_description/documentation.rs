@@ -149,7 +149,7 @@ fn returned_class(returns: &Returns) -> Option<&'static Class> {
         | Returns::Document(..)
         | Returns::Text(_)
         | Returns::Page
-        | Returns::Image
+        | Returns::Image(_)
         | Returns::Health => None,
     }
 }

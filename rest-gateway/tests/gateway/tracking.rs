@@ -2,7 +2,7 @@
 
 use http::Method;
 use proto::{
-    GetTrackingRequest, TrackedDelivery,
+    GetTrackingLogoRequest, GetTrackingRequest, TrackedDelivery, TrackingLogo,
     tracked_delivery::{Obstacle, Stage},
 };
 use tonic::Code;
@@ -65,7 +65,7 @@ async fn the_page_says_where_the_parcel_is_and_nothing_of_others() {
     assert_eq!(
         body,
         "\n<main aria-live=\"polite\" data-seconds=\"15\">\n\
-         <p class=\"shop\"><bdi dir=\"auto\">A \"B\" &amp; C</bdi>\
+         <p class=\"shop\"><bdi dir=\"auto\">A &#34;B&#34; &#38; C</bdi>\
          <a class=\"call\" href=\"tel:+33612345678\">Appeler la boutique</a></p>\n\
          <h1>Prévue : <time datetime=\"2020-04-02T12:00:00+02:00\">2 avril, 12:00</time>–\
          <time datetime=\"2020-04-02T13:00:00+02:00\">13:00</time></h1>\n\
@@ -76,10 +76,10 @@ async fn the_page_says_where_the_parcel_is_and_nothing_of_others() {
          <time datetime=\"2020-04-02T11:50:00+02:00\">2 avril, 11:50</time></li>\n\
          <li>Livrée</li>\n\
          </ol>\n\
-         <p class=\"address\"><bdi dir=\"auto\">48 Rue &lt;b&gt;</bdi>, <bdi dir=\"auto\">Paris</bdi></p>\n\
-         </main>\n</body>\n</html>\n"
+         <p class=\"address\"><bdi dir=\"auto\">48 Rue &#60;b&#62;</bdi>, <bdi dir=\"auto\">Paris</bdi></p>\n\
+         </main>\n</body>\n</html>"
     );
-    let title = "<meta property=\"og:title\" content=\"Livraison de A &quot;B&quot; &amp; C\">";
+    let title = "<meta property=\"og:title\" content=\"Livraison de A &#34;B&#34; &#38; C\">";
     assert!(page.text().contains(title), "{}", page.text());
 
     let (metadata, received) = platform.core.received_with_metadata::<GetTrackingRequest>();
@@ -116,7 +116,7 @@ async fn a_parcel_that_does_not_arrive_has_no_steps_that_did_not_happen() {
          <li class=\"done\" aria-current=\"step\">Not delivered \
          <time datetime=\"2020-04-02T12:00:00+02:00\">2 April, 12:00</time></li>\n\
          </ol>\n\
-         </main>\n</body>\n</html>\n"
+         </main>\n</body>\n</html>"
     );
 }
 
@@ -238,4 +238,162 @@ async fn requests_for_pages_are_counted_by_address() {
     assert!(limited.header("retry-after").is_some());
     assert_eq!(limited.error()["code"], "too_many_requests");
     assert_eq!(platform.client.get("/api").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_page_has_the_logo_and_the_colour_of_its_shop() {
+    let platform = Platform::start().await;
+    platform.core.will_respond(TrackedDelivery {
+        store_colour: 7,
+        logo_version: "abc_-1".to_owned(),
+        ..on_its_way()
+    });
+
+    let page = get(&platform, "en").await;
+
+    let beginning = format!(
+        "<main class=\"colour-7\" aria-live=\"polite\" data-seconds=\"15\">\n\
+         <p class=\"shop\"><img class=\"logo\" src=\"{TOKEN}/logo?abc_-1\" alt=\"\"><bdi dir=\"auto\">"
+    );
+    assert!(page.text().contains(&beginning), "{}", page.text());
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.contains("img-src 'self' data:;"), "{policy}");
+}
+
+#[tokio::test]
+async fn a_logo_is_kept_at_the_url_that_names_its_version() {
+    let platform = Platform::start().await;
+    let kept = "public, max-age=31536000, immutable";
+    for (query, cached) in [("?v1", kept), ("?v0", "no-cache"), ("", "no-cache")] {
+        platform.core.will_respond(TrackingLogo {
+            media_type: "image/webp".to_owned(),
+            content: b"RIFF".to_vec(),
+            version: "v1".to_owned(),
+        });
+
+        let logo = platform
+            .client
+            .get(&format!("/t/{TOKEN}/logo{query}"))
+            .await;
+
+        assert_eq!((logo.status.as_u16(), &*logo.body), (200, &b"RIFF"[..]));
+        for (name, value) in [
+            ("content-type", "image/webp"),
+            ("x-content-type-options", "nosniff"),
+            ("cache-control", cached),
+        ] {
+            assert_eq!(logo.header(name), Some(value), "{query}");
+        }
+        let received = platform.core.received::<GetTrackingLogoRequest>();
+        assert_eq!(received.token, TOKEN);
+    }
+
+    let missing = core_status(Code::NotFound, "NOT_FOUND", "there is none");
+    platform.core.will_fail(missing);
+    let error = platform.client.get(&format!("/t/{TOKEN}/logo")).await;
+    assert_eq!(
+        (error.status.as_u16(), &error.error()["code"]),
+        (404, &"not_found".into())
+    );
+}
+
+/// WCAG 2.2, 1.4.3 and 1.4.11: 4.5 for text, 3 for lines.
+#[tokio::test]
+async fn every_colour_has_enough_contrast_in_the_light_and_in_the_dark() {
+    let platform = Platform::start().await;
+    let style = platform.client.get("/t/files/page.css").await;
+    let pairs = style.text().lines().filter_map(|line| {
+        let (name, rest) = line.split_once(": light-dark(#")?;
+        let (light, dark) = rest.split_once(", #")?;
+        Some((name.trim(), [light, dark.split_once(')')?.0]))
+    });
+    let pairs: Vec<_> = pairs.collect();
+    let (_, page) = pairs.iter().find(|(name, _)| *name == "--page").unwrap();
+
+    for (name, colours) in &pairs[1..] {
+        let least = if *name == "--line" { 3.0 } else { 4.5 };
+        for (colour, page) in colours.iter().zip(page) {
+            let (first, second) = (luminance(colour), luminance(page));
+            let contrast = (first.max(second) + 0.05) / (first.min(second) + 0.05);
+            assert!(
+                contrast >= least,
+                "{name} #{colour} on #{page}: {contrast:.2}"
+            );
+        }
+    }
+    let of_shops = pairs
+        .iter()
+        .filter(|(name, _)| name.starts_with(".colour-"));
+    assert_eq!(of_shops.count(), 12);
+}
+
+/// Relative luminance, as WCAG defines it.
+fn luminance(colour: &str) -> f64 {
+    let part = |range: std::ops::Range<usize>| {
+        let value = f64::from(u8::from_str_radix(&colour[range], 16).unwrap()) / 255.0;
+        if value <= 0.04045 {
+            value / 12.92
+        } else {
+            ((value + 0.055) / 1.055).powf(2.4)
+        }
+    };
+    0.2126 * part(0..2) + 0.7152 * part(2..4) + 0.0722 * part(4..6)
+}
+
+#[tokio::test]
+async fn every_delivery_has_a_readable_page() {
+    let platform = Platform::start().await;
+    let long = "é".repeat(200);
+    for (tracked, shown) in [
+        // Without a telephone, a window, a street and a town; in a zone that the gateway does not know.
+        (
+            TrackedDelivery {
+                order_time: instant(NOON),
+                time_zone: "Mars/Olympus".to_owned(),
+                ..TrackedDelivery::default()
+            },
+            "<p class=\"shop\"><bdi dir=\"auto\"></bdi></p>\n<h1>Ordered</h1>\n<ol>",
+        ),
+        (
+            TrackedDelivery {
+                store_display_name: long.clone(),
+                ..on_its_way()
+            },
+            &*format!("<bdi dir=\"auto\">{long}</bdi>"),
+        ),
+        (
+            TrackedDelivery {
+                store_display_name: "متجر\u{202e} <script>".to_owned(),
+                street: "شارع 5".to_owned(),
+                ..on_its_way()
+            },
+            "<bdi dir=\"auto\">متجر &#60;script&#62;</bdi>",
+        ),
+        // A clock that was wrong: the parcel leaves before it was ordered.
+        (
+            TrackedDelivery {
+                departure_time: instant(0),
+                ..on_its_way()
+            },
+            "On its way <time datetime=\"1970-01-01T01:00:00+01:00\">1 January, 01:00</time>",
+        ),
+        // More than the stage calls for.
+        (
+            TrackedDelivery {
+                stage: Stage::Cancelled.into(),
+                store_colour: 99,
+                ..on_its_way()
+            },
+            "<h1>Cancelled</h1>",
+        ),
+    ] {
+        platform.core.will_respond(tracked);
+
+        let page = get(&platform, "en").await;
+
+        assert_eq!(page.status, 200);
+        assert!(page.text().contains(shown), "{}", page.text());
+        assert_eq!(page.text().matches("<h1>").count(), 1);
+        assert!(!page.text().contains("<script>"));
+    }
 }

@@ -27,6 +27,8 @@ on_both_databases! {
             "unpriced": "accept",
             "tracking": "on",
             "telephone": null,
+            "colour": null,
+            "logo": null,
             "created_at": "2020-04-02T11:00:00+02:00",
         });
         assert_eq!(created, store);
@@ -91,10 +93,10 @@ on_both_databases! {
         assert_eq!(
             platform.run_delivery(&["stores", "list"]).await,
             format!(
-                "{:36}  name       {:address$}  {:location$}  timezone      currency  country  service area  unpriced  tracking  telephone  created\n\
-                 {demo}  Demo shop  {demo_address}  {demo_location}  Europe/Paris  EUR       FR                     accept    on                   2020-04-02T11:00:00+02:00\n\
-                 {second}  Second     {:address$}  {:location$}  Europe/Paris  EUR       FR                     accept    on                   2020-04-02T11:00:00+02:00\n\
-                 {third}  Third      {:address$}  {:location$}  Europe/Paris  EUR       FR                     accept    on                   2020-04-02T11:00:00+02:00\n",
+                "{:36}  name       {:address$}  {:location$}  timezone      currency  country  service area  unpriced  tracking  telephone  colour  logo  created\n\
+                 {demo}  Demo shop  {demo_address}  {demo_location}  Europe/Paris  EUR       FR                     accept    on                                 2020-04-02T11:00:00+02:00\n\
+                 {second}  Second     {:address$}  {:location$}  Europe/Paris  EUR       FR                     accept    on                                 2020-04-02T11:00:00+02:00\n\
+                 {third}  Third      {:address$}  {:location$}  Europe/Paris  EUR       FR                     accept    on                                 2020-04-02T11:00:00+02:00\n",
                 "id", "address", "location", "", "", "", "",
             )
         );

@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use proto::iri;
 use serde_json::{Value, json};
 
-use crate::harness::{
-    Platform, WebhookReceiver, deliver,
-    image::{WEBP, form},
-    iri, short_draft,
+use crate::{
+    harness::{
+        Platform, WebhookReceiver, deliver,
+        image::{WEBP, form},
+        iri, short_draft,
+    },
+    tracking::brand::set_logo,
 };
 
 /// What requests name.
@@ -65,6 +68,7 @@ impl Resources {
             store.clone(),
             image,
         ];
+        platform.run_delivery(&set_logo(platform)).await;
         let tracking_url = delivery["trackingUrl"].as_str().unwrap();
         let tracking_page = tracking_url[platform.base_url.len()..].to_owned();
         let static_iris = [

@@ -1,5 +1,6 @@
-//! The tracking pages of deliveries: what each state shows, which links open one, and for how long.
+//! The tracking pages of deliveries: what each state shows, which links open one, for how long, and the shop's look.
 
+pub(crate) mod brand;
 mod ending;
 mod estimate;
 mod limits;

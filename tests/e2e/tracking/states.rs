@@ -29,6 +29,7 @@ on_both_databases! {
         let client = platform.client().await;
         let delivery = client.create_delivery(draft()).await;
         let page = path(platform, &delivery);
+        platform.operator().await.create_store(&format!("Of {MARK}")).await;
         let courier = platform.operator().await.create_courier(MARK).await;
         let dropoff = iri(&delivery["dropoff"]);
         platform.run_delivery(&["tasks", "assign", "--courier", &courier, dropoff]).await;
@@ -159,9 +160,41 @@ on_both_databases! {
         let shown = open(platform, &path(platform, &delivery), "en").await;
 
         let html = String::from_utf8(shown.body.to_vec()).unwrap();
-        let title = "<title>Delivery from &lt;b&gt;&quot;A&quot; &amp; متجر</title>";
+        let title = "<title>Delivery from &#60;b&#62;&#34;A&#34; &#38; متجر</title>";
         assert!(html.contains(title), "{html}");
-        let heading = "<bdi dir=\"auto\">&lt;b&gt;\"A\" &amp; متجر</bdi>";
+        let heading = "<bdi dir=\"auto\">&#60;b&#62;&#34;A&#34; &#38; متجر</bdi>";
         assert!(html.contains(heading), "{html}");
+    }
+
+    async fn a_reopened_parcel_has_no_end_and_a_clock_that_jumps_ends_no_page(platform: &Platform) {
+        let delivery = platform.client().await.create_delivery(draft()).await;
+        let page = path(platform, &delivery);
+        let dropoff = iri(&delivery["dropoff"]);
+        platform.run_delivery(&["tasks", "fail", dropoff, "--reason=REFUSED"]).await;
+        let (_, refused) = read(platform, &page).await;
+        assert_eq!(refused[1..3], ["Not delivered", "The parcel was refused."]);
+
+        platform.run_delivery(&["tasks", "reopen", dropoff]).await;
+
+        let expected = [
+            "Demo shop", PROMISED, "Ordered 2 April, 11:00", "Collected", "On its way", "Delivered", ADDRESS,
+        ];
+        let expected = (200, expected.map(str::to_owned).to_vec());
+        assert_eq!(read(platform, &page).await, expected);
+        // Back to before the order, and to after the window.
+        for hours in [-2, 50] {
+            platform.advance(SignedDuration::from_hours(hours));
+            assert_eq!(read(platform, &page).await, expected, "{hours}");
+        }
+    }
+
+    async fn a_shop_has_a_page_with_the_longest_name(platform: &Platform) {
+        let name = "é".repeat(200);
+        platform.run_delivery(&["stores", "set", &platform.store, "--name", &name]).await;
+        let delivery = platform.client().await.create_delivery(draft()).await;
+
+        let (status, lines) = read(platform, &path(platform, &delivery)).await;
+
+        assert_eq!((status, &lines[0]), (200, &name));
     }
 }

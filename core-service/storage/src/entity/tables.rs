@@ -224,6 +224,8 @@ table! {
     refuses_unpriced: bool,
     has_tracking: bool,
     telephone: Option<String>,
+    colour: Option<i64>,
+    logo_version: Option<String>,
 }
 
 table! {

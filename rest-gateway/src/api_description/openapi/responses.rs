@@ -34,9 +34,10 @@ pub(super) fn success(operation: &Operation, examples: &Map<String, Value>) -> V
     let media_types = match &operation.returns {
         Returns::Nothing => vec![],
         Returns::Document(media_type, _) => vec![media_type.as_str()],
-        Returns::Text(media_types) => media_types.iter().map(String::as_str).collect(),
+        Returns::Text(media_types) | Returns::Image(media_types) => {
+            media_types.iter().map(String::as_str).collect()
+        }
         Returns::Page => vec!["text/html"],
-        Returns::Image => vec!["image/jpeg", "image/png", "image/webp"],
         Returns::Health => vec!["text/plain"],
         _ => vec!["application/ld+json", "application/json"],
     };
@@ -101,7 +102,7 @@ fn description(returns: &Returns) -> String {
         Returns::Collection(class) => format!("A page of a list of `{}`.", class.name),
         Returns::Nothing => "The operation succeeded.".to_owned(),
         Returns::Page => "The page.".to_owned(),
-        Returns::Image => "The image.".to_owned(),
+        Returns::Image(_) => "The image.".to_owned(),
         Returns::Health => "The check succeeded.".to_owned(),
         Returns::JsonLd(_) | Returns::Document(..) | Returns::Text(_) => "The document.".to_owned(),
     }

@@ -124,7 +124,8 @@ pub(super) fn of_response(returns: &Returns) -> Option<Value> {
         Returns::Collection(class) => Some(named(&collection_name(class))),
         Returns::JsonLd(schema) | Returns::Document(_, schema) => Some(named(schema)),
         Returns::Text(_) | Returns::Page | Returns::Health => Some(json!({"type": "string"})),
-        Returns::Image => Some(json!({"type": "string", "format": "binary"})),
+        // As generators know bytes.
+        Returns::Image(_) => Some(json!({"type": "string", "format": "binary"})),
         Returns::Nothing => None,
     }
 }

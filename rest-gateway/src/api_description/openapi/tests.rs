@@ -239,7 +239,7 @@ fn needs_example(operation: &Operation) -> bool {
         | Returns::JsonLd(_)
         | Returns::Text(_)
         | Returns::Page
-        | Returns::Image
+        | Returns::Image(_)
         | Returns::Health => false,
         Returns::Document(media_type, _) => {
             media_type.ends_with("json") && operation.path != "/api/docs.json"

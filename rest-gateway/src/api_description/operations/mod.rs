@@ -127,8 +127,8 @@ pub(crate) enum Returns {
     Text(Vec<String>),
     /// 200, a page that core answers for: HTML, also of the errors 404 and 410.
     Page,
-    /// 200, an image.
-    Image,
+    /// 200, an image that core answers for, of one of these media types.
+    Image(Vec<String>),
     /// 200, plain text of a health check.
     Health,
 }
@@ -169,7 +169,7 @@ impl Returns {
             | Self::Document(..)
             | Self::Text(_)
             | Self::Page
-            | Self::Image
+            | Self::Image(_)
             | Self::Health => 200,
         }
     }
@@ -183,7 +183,7 @@ impl Returns {
     pub(crate) fn is_fixed(&self) -> bool {
         matches!(
             self,
-            Self::Document(..) | Self::Text(_) | Self::Page | Self::Image | Self::Health
+            Self::Document(..) | Self::Text(_) | Self::Page | Self::Image(_) | Self::Health
         )
     }
 }
@@ -217,7 +217,7 @@ impl Operation {
 
     /// Whether it is a read that always has a response: of a document, or a health check.
     pub(crate) fn is_exempt_from_limit(&self) -> bool {
-        let is_of_core = matches!(self.returns, Returns::Page | Returns::Image);
+        let is_of_core = matches!(self.returns, Returns::Page | Returns::Image(_));
         self.method == "GET" && self.returns.is_fixed() && !is_of_core
     }
 

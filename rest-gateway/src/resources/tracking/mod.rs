@@ -1,13 +1,17 @@
 //! `/t/{trackingToken}`: where a parcel is, as a page for its recipient in the language of the browser. `/t/files`
-//! has its style sheet, and the script that looks for a change.
+//! has its style sheet, and the script that looks for a change; `/t/{trackingToken}/logo` the shop's logo.
 
 mod page;
 
 use std::sync::LazyLock;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header::CACHE_CONTROL};
-use proto::{GetTrackingRequest, TrackedDelivery, tracking_client::TrackingClient};
+use proto::{
+    GetTrackingLogoRequest, GetTrackingRequest, TrackedDelivery, TrackingLogo,
+    tracking_client::TrackingClient,
+};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
@@ -80,7 +84,10 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
     let accepts_html = media_type::names_html(request.headers());
     let is_explained = |status| [StatusCode::NOT_FOUND, StatusCode::GONE].contains(&status);
     let (status, html) = match find(&request).await {
-        Ok(tracked) => (StatusCode::OK, page::of_delivery(&tracked, language)?),
+        Ok(tracked) => (
+            StatusCode::OK,
+            page::of_delivery(&tracked, &request.parameter, language)?,
+        ),
         Err(error) if accepts_html && is_explained(error.kind.status) => {
             let status = error.kind.status;
             (status, page::without_delivery(status, language)?)
@@ -98,15 +105,44 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
     Ok(language::declare(response, Some(language)))
 }
 
-async fn find(request: &Request) -> Result<TrackedDelivery, Error> {
+fn token(request: &Request) -> Result<String, Error> {
     if request.parameter.len() > MAX_TOKEN {
         return Err(Error::no_such_path());
     }
-    let token = request.parameter.clone();
+    Ok(request.parameter.clone())
+}
+
+async fn find(request: &Request) -> Result<TrackedDelivery, Error> {
+    let token = token(request)?;
     let get = rpc!(TrackingClient.get_tracking);
     request
         .call_without_token(GetTrackingRequest { token }, get)
         .await
+}
+
+/// `GET /t/{trackingToken}/logo`
+pub(crate) async fn get_logo(request: Request) -> HandlerResult {
+    let token = token(&request)?;
+    let get = rpc!(TrackingClient.get_tracking_logo);
+    let logo: TrackingLogo = request
+        .call_without_token(GetTrackingLogoRequest { token }, get)
+        .await?;
+    let media_type = match &*logo.media_type {
+        "image/webp" => "image/webp",
+        _ => "image/png",
+    };
+    let mut response = request::with_content_type(media_type, Response::new(logo.content.into()));
+    keep_version(&request, &logo.version, &mut response);
+    Ok(response)
+}
+
+/// Lets a response be kept if its URL has its version.
+fn keep_version(request: &Request, version: &str, response: &mut Response<Bytes>) {
+    if request.parts.uri.query() == Some(version) {
+        response
+            .headers_mut()
+            .insert(CACHE_CONTROL, CACHE_OF_VERSION);
+    }
 }
 
 /// `GET /t/files/{asset}`
@@ -115,10 +151,6 @@ pub(crate) fn get_file(request: &Request) -> HandlerResult {
     let found = files.find(|file| file.name == request.parameter);
     let file = found.ok_or_else(Error::no_such_path)?;
     let mut response = request::with_content_type(file.media_type, file.content.response());
-    if request.parts.uri.query() == Some(file.version.as_str()) {
-        response
-            .headers_mut()
-            .insert(CACHE_CONTROL, CACHE_OF_VERSION);
-    }
+    keep_version(request, &file.version, &mut response);
     Ok(response)
 }

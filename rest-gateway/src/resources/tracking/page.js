@@ -20,6 +20,7 @@ function show(page) {
   if (found && found.innerHTML !== main.innerHTML) {
     document.title = page.title;
     main.dataset.seconds = found.dataset.seconds;
+    main.className = found.className;
     main.replaceChildren(...found.childNodes);
   }
 }

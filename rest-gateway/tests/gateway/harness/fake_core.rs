@@ -278,6 +278,7 @@ scripted_services! {
     }
     Tracking {
         get_tracking: GetTrackingRequest => TrackedDelivery,
+        get_tracking_logo: GetTrackingLogoRequest => TrackingLogo,
         revoke_tracking: RevokeTrackingRequest => Delivery,
     }
     Webhooks {
