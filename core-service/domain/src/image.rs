@@ -102,14 +102,14 @@ fn jpeg(content: Bytes) -> Result<Bytes, Unacceptable> {
         .segment_by_marker(markers::SOS)
         .ok_or(Unacceptable::NoImage)?;
     image.segments_mut().retain(|segment| {
-        match segment.marker() {
-            // The profile of its colours. Others have further images, with Exif data of their own.
-            markers::APP2 => segment.contents().starts_with(b"ICC_PROFILE\0"),
-            // JFIF, and how Adobe's colours are to be transformed.
-            markers::APP0 | markers::APP14 => true,
-            markers::APP1..=markers::APP15 | markers::COM => false,
-            _ => true,
-        }
+        let marker = segment.marker();
+        // How Adobe's colours are to be transformed, and the profile of the colours. Another segment with the marker of the
+        // latter has further images, with Exif data of their own.
+        let has_colours = marker == markers::APP14
+            || (marker == markers::APP2 && segment.contents().starts_with(b"ICC_PROFILE\0"));
+        let is_metadata =
+            marker == markers::COM || (markers::APP1..=markers::APP15).contains(&marker);
+        has_colours || !is_metadata
     });
     let segments = image.segments().iter().map(JpegSegment::len);
     // With the marker of the start; the rest is compressed.
