@@ -10,8 +10,8 @@ use std::{
 };
 
 use proto::{
-    AddressDraft, CourierList, CreateDeliveryRequest, DeliveryDraft, GetTaskRequest, LatLng,
-    ListCourierListsRequest, ListTasksRequest, Task, TaskDraft, task::State, task_draft::Address,
+    CourierList, CreateDeliveryRequest, DeliveryDraft, GetTaskRequest, ListCourierListsRequest,
+    ListTasksRequest, Task, TaskDraft, task::State, task_draft::Address,
 };
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
@@ -94,18 +94,10 @@ impl Actor {
     fn creation(&mut self) -> CreateDeliveryRequest {
         let days = [&self.world.today, &self.world.later];
         let day = *self.random.pick(&days);
-        let task = |hours: [u8; 2], latitude: f64, longitude: f64| {
+        let task = |address: &str, hours: [u8; 2]| {
             let [after, before] = hours.map(|hour| Some(format!("{day}T{hour}:00:00Z")));
-            let address = AddressDraft {
-                street_address: Some("48 Rue de Rivoli".to_owned()),
-                lat_lng: Some(LatLng {
-                    latitude,
-                    longitude,
-                }),
-                ..Default::default()
-            };
             Some(TaskDraft {
-                address: Some(Address::AddressDraft(address)),
+                address: Some(Address::AddressText(address.to_owned())),
                 after,
                 before,
                 ..Default::default()
@@ -113,8 +105,8 @@ impl Actor {
         };
         CreateDeliveryRequest {
             delivery: Some(DeliveryDraft {
-                pickup: task([10, 12], 48.8566, 2.3530),
-                dropoff: task([14, 16], 48.8558, 2.3551),
+                pickup: task("1 Rue de la Paix, 75002 Paris", [10, 12]),
+                dropoff: task("4 Rue de Rivoli, 75004 Paris", [14, 16]),
                 ..Default::default()
             }),
             idempotency: idempotency(&uuid::Uuid::now_v7().to_string()),
@@ -289,7 +281,7 @@ impl Actor {
 
     /// Another window, at about the same time of the day before, of the same or of the next.
     fn later(&mut self, [_, before]: Window) -> Window {
-        let seconds = i64::try_from(self.random.below(3600)).unwrap();
+        let seconds = 1 + i64::try_from(self.random.below(3600)).unwrap();
         let days = *self.random.pick(&[-DAY, 0, 0, 0, DAY]);
         let before = before + days + seconds * SECOND;
         [before - 3600 * SECOND, before]
@@ -326,7 +318,7 @@ impl Actor {
         let world = Arc::clone(&self.world);
         let deadline = Instant::now() + TIMEOUT;
         command.outcome = loop {
-            command.sent.push(now());
+            command.sent.push(now().max(command.occurred));
             match self.attempt(&command).await {
                 Ok(outcome) => break outcome,
                 Err(status) => assert!(Instant::now() < deadline, "{command:?} {status:?}"),

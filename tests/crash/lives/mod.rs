@@ -3,13 +3,12 @@
 //! and all that is derived from them must agree with them.
 
 mod actors;
+mod alterations;
 mod client;
 mod journal;
 mod model;
 mod oracle;
 mod run;
-#[cfg(test)]
-mod tests;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,9 +22,8 @@ use std::{
 use delivery::Credentials;
 use hyper::Method;
 use proto::{
-    CreateApiClientRequest, CreateCourierRequest, DayList, Event, GetTaskRequest,
-    ListCourierListsRequest, ListEventsRequest, ListIncidentsRequest, ListTaskEventsRequest,
-    ListTasksRequest, iri,
+    CreateApiClientRequest, CreateCourierRequest, Event, GetTaskRequest, ListEventsRequest,
+    ListIncidentsRequest, ListTaskEventsRequest, ListTasksRequest, iri,
 };
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -268,6 +266,7 @@ impl LivesTest {
         assert!(SEEN.into_iter().all(seen), "{findings}");
         let events: BTreeSet<_> = evidence.events.iter().map(|event| &*event.event).collect();
         assert_eq!(events, BTreeSet::from(EVENTS));
+        alterations::assert_found(&evidence);
     }
 
     async fn evidence(&self) -> Evidence {
@@ -293,15 +292,6 @@ impl LivesTest {
             };
             let history = read_all!(self.reader, list_task_events, request, events);
             evidence.histories.insert(name.clone(), history);
-        }
-        for day in [&self.world.today, &self.world.later] {
-            let request = ListCourierListsRequest { day: day.clone() };
-            let listed = |core| self.reader.list_courier_lists(core, request.clone());
-            let lists = until_answered(listed).await.lists.into_iter();
-            evidence.lists.extend(lists.map(|list| DayList {
-                day: day.clone(),
-                list: Some(list),
-            }));
         }
         evidence
     }

@@ -1,12 +1,12 @@
-//! Compares what clients did and learned with the histories of tasks, the event log, and what receivers, lists and
-//! incidents show.
+//! Compares what clients did and learned with the histories of tasks, the event log, and what tasks, incidents and
+//! receivers show.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
 };
 
-use proto::{DayList, Event, Incident, Task, TaskEvent, incident, task::State};
+use proto::{Event, Incident, Task, TaskEvent, incident, task::State};
 
 use super::{
     journal::{Command, Order, Outcome, micros, window},
@@ -33,8 +33,6 @@ pub(super) struct Evidence {
     /// The `webhook-id`s received, by event and delivery.
     pub(super) notified: BTreeMap<[String; 2], BTreeSet<String>>,
     pub(super) incidents: Vec<Incident>,
-    /// All lists of all days.
-    pub(super) lists: Vec<DayList>,
 }
 
 /// What no fault may cause.
@@ -165,7 +163,6 @@ pub(super) fn verify(evidence: &Evidence) -> Findings {
     });
     findings.compare("incident", [incidents, found.collect()]);
     check_log(evidence, &mut findings);
-    check_lists(evidence, &mut findings);
     findings
 }
 
@@ -229,25 +226,4 @@ fn check_log(evidence: &Evidence, findings: &mut Findings) {
     let received = evidence.notified.iter();
     let received = received.flat_map(|(event, ids)| ids.iter().map(|_| event.clone()));
     findings.compare("notification", [logged.collect(), received.collect()]);
-}
-
-/// Each task is in the one list that it says, in its place.
-fn check_lists(evidence: &Evidence, findings: &mut Findings) {
-    let mut listed = Vec::new();
-    for DayList { day, list } in &evidence.lists {
-        let list = list.as_ref().unwrap();
-        let positions = list.tasks.iter().map(|name| {
-            let task = evidence.tasks.get(name);
-            task.map(|task| task.list_position)
-        });
-        if !positions.is_sorted_by(|a, b| a < b) {
-            findings.add(Defect::OutOfOrder, format!("{list:?} of {day}"));
-        }
-        let tasks = list.tasks.iter();
-        listed.extend(tasks.map(|task| [task.clone(), list.courier.clone(), day.clone()]));
-    }
-    let placed = evidence.tasks.iter();
-    let placed = placed.map(|(name, task)| [name, &task.courier, &task.list_day].map(Clone::clone));
-    let placed = placed.filter(|[_, courier, _]| !courier.is_empty());
-    findings.compare("place", [placed.collect(), listed]);
 }
