@@ -126,24 +126,24 @@ impl Actor {
 
     async fn dispatch(&mut self, order: &Order) {
         let index = *self.random.pick(&[0, 1]);
-        let task = &order.tasks[index];
-        let kind = match self.random.below(20) {
-            0..=7 => return self.assign(task, &order.tasks[1 - index]).await,
-            8..=9 => return self.set_lists(task).await,
-            10..=11 => {
-                let window = self.later(window(&self.read(task).await));
+        let task = self.read(&order.tasks[index]).await;
+        let kind = match (self.random.below(20), task.state()) {
+            (0..=7, _) => return self.assign(&task, &order.tasks[1 - index]).await,
+            (8..=9, _) => return self.set_lists(&task.name).await,
+            (10, _) => return self.cancel(order).await,
+            (11..=12, _) | (13.., State::Failed | State::Cancelled) => {
+                let window = self.later(window(&task));
                 let both = self.random.below(2) == 0;
                 Kind::Reschedule { window, both }
             }
-            12..=13 => Kind::Reopen,
-            14 => return self.cancel(order).await,
-            15 => Kind::Start,
-            16..=17 => Kind::Complete,
+            (13.., State::Done) => Kind::Reopen,
+            (13..=14, _) => Kind::Start,
+            (15..=17, _) => Kind::Complete,
             _ => Kind::Fail,
         };
-        let mut command = self.command(kind, task);
+        let mut command = self.command(kind, &task.name);
         if self.random.below(2) == 0 {
-            command.courier = self.read(task).await.courier;
+            command.courier = task.courier;
         }
         self.execute(command, false).await;
     }
@@ -160,7 +160,7 @@ impl Actor {
             tokio::time::sleep(PAUSE).await;
             let list = |core| self.client.list_tasks(core, request.clone());
             let listed = until_answered(list).await.tasks;
-            let is_offline = self.random.below(3) == 0;
+            let is_offline = self.random.below(2) == 0;
             let skew = *self.random.pick(&[-DAY, 0, DAY]);
             let mut queue = std::mem::take(&mut self.unanswered);
             for _ in 0..=self.random.below(if is_offline { 4 } else { 1 }) {
@@ -208,8 +208,7 @@ impl Actor {
         Some((kind, task.name.clone()))
     }
 
-    async fn assign(&mut self, task: &str, other: &str) {
-        let read = self.read(task).await;
+    async fn assign(&mut self, task: &Task, other: &str) {
         let [today, later] = [&self.world.today, &self.world.later];
         let day = (*self.random.pick(&[today, today, today, later])).clone();
         let courier = self.random.pick(&self.world.couriers).clone();
@@ -218,10 +217,12 @@ impl Actor {
         let from = if self.random.below(8) == 0 {
             self.random.pick(&self.world.couriers).clone()
         } else {
-            read.courier
+            task.courier.clone()
         };
-        let mut command = self.command(Kind::Assign { from, single }, task);
-        let tasks = [task, other].into_iter().take(if single { 1 } else { 2 });
+        let mut command = self.command(Kind::Assign { from, single }, &task.name);
+        let tasks = [&*task.name, other]
+            .into_iter()
+            .take(if single { 1 } else { 2 });
         command.tasks = tasks.map(|task| (task.to_owned(), list.clone())).collect();
         self.execute(command, false).await;
     }

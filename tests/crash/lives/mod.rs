@@ -86,7 +86,7 @@ const SEEN: [&str; 7] = [
     "replayed",
     "completed",
     "conflicts",
-    "incidents",
+    "late reports",
     "lost answers",
 ];
 

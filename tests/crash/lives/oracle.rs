@@ -145,7 +145,7 @@ pub(super) fn verify(evidence: &Evidence) -> Findings {
         let run = Run::new(order, evidence, commands.collect());
         run.check(&mut findings);
         let events = logged.remove(&*order.name).unwrap_or_default();
-        check_events(&run, events, &mut findings);
+        check_events(&run, &events, &mut findings);
         if let Some(last) = run.last() {
             check_tasks(evidence, order, last, &mut findings);
             for (task, life) in order.tasks.iter().zip(&last.tasks) {
@@ -155,6 +155,10 @@ pub(super) fn verify(evidence: &Evidence) -> Findings {
             }
         }
     }
+    // Each conflict has an incident, as has each report that was taken late.
+    let conflicts = findings.seen.get("conflicts").copied().unwrap_or_default();
+    let late = evidence.incidents.len().saturating_sub(conflicts);
+    findings.count("late reports", late);
     findings.compare("of no order", [Vec::new(), logged.into_keys().collect()]);
     let found = evidence.incidents.iter().map(|incident| {
         let is_closed = incident.state() == incident::State::Closed;
@@ -167,7 +171,7 @@ pub(super) fn verify(evidence: &Evidence) -> Findings {
 }
 
 /// The log must have what the changes of a delivery have caused, in their order.
-fn check_events(run: &Run, logged: Vec<&str>, findings: &mut Findings) {
+fn check_events(run: &Run, logged: &[&str], findings: &mut Findings) {
     findings.count("deliveries", 1);
     let completed = logged.iter().filter(|name| **name == "delivery.completed");
     findings.count("completed", completed.count());
@@ -179,7 +183,7 @@ fn check_events(run: &Run, logged: Vec<&str>, findings: &mut Findings) {
         events.sort_unstable();
         events
     };
-    let sets = [sorted(&run.events), sorted(&logged)];
+    let sets = [sorted(&run.events), sorted(logged)];
     let name = &run.order.name;
     if sets[0] == sets[1] {
         let detail = format!("{name}: {logged:?}, not {:?}", run.events);

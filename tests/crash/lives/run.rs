@@ -122,11 +122,7 @@ impl<'a> Run<'a> {
         let row = row?;
         match &*row.event {
             // They belong to the row before.
-            "task:incident-closed" => return None,
-            "task:incident-reported" => {
-                findings.count("incidents", 1);
-                return None;
-            }
+            "task:incident-closed" | "task:incident-reported" => return None,
             "task:conflict" => findings.count("conflicts", 1),
             _ => {}
         }
