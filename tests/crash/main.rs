@@ -3,7 +3,7 @@
 //!
 //! Tests that measure something print their figures on stderr. By default the tests take seconds;
 //! `DELIVERY_CRASH_SECONDS` sets the duration of the tests with faults one after the other
-//! (`histories`, `kill_under_load`, `soak`), `DELIVERY_CRASH_SEED` the seed of their random choices.
+//! (`histories`, `kill_under_load`, `lives`, `soak`), `DELIVERY_CRASH_SEED` the seed of their random choices.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test and shows where")]
 
 mod all_in_one;
@@ -95,6 +95,7 @@ mod hanging_receivers;
 mod health_command;
 mod histories;
 mod kill_under_load;
+mod lives;
 mod log_lines;
 mod metrics;
 mod operator_errors;

@@ -29,6 +29,17 @@ impl Random {
         (mixed ^ (mixed >> 31)) % limit
     }
 
+    /// Another generator, for what happens at the same time.
+    pub(crate) fn fork(&mut self) -> Self {
+        Self(self.below(u64::MAX))
+    }
+
+    /// One of the values, of which there must be one.
+    pub(crate) fn pick<'a, T>(&mut self, values: &'a [T]) -> &'a T {
+        let index = self.below(u64::try_from(values.len()).unwrap());
+        &values[usize::try_from(index).unwrap()]
+    }
+
     /// The given values in random order (Fisher and Yates).
     pub(crate) fn shuffle<T>(&mut self, mut values: Vec<T>) -> Vec<T> {
         for end in (1..values.len()).rev() {
