@@ -36,7 +36,7 @@ const ALTERATIONS: [Alteration; 16] = [
         all.events.push(again);
     }),
     (Twice, "a delivery", |all| {
-        all.events[2].object = "deliveries/another".to_owned();
+        "deliveries/another".clone_into(&mut all.events[2].object);
     }),
     (Twice, "a notification", |all| {
         let ids = all.notified.values_mut().next().unwrap();
@@ -56,7 +56,7 @@ const ALTERATIONS: [Alteration; 16] = [
     (Gap, "a number", |all| drop(all.events.remove(2))),
     (Wrong, "a transition", |all| {
         let (history, index) = row(all, "task:done");
-        history[index].event = "task:failed".to_owned();
+        "task:failed".clone_into(&mut history[index].event);
     }),
     (Wrong, "a time", |all| {
         let (history, index) = row(all, "task:started");
@@ -74,7 +74,7 @@ const ALTERATIONS: [Alteration; 16] = [
         started(all).outcome = Outcome::Refused("NOT_FOUND".to_owned());
     }),
     (Wrong, "a replay", |all| {
-        all.replays[0].outcome = Outcome::Unknown
+        all.replays[0].outcome = Outcome::Unknown;
     }),
 ];
 

@@ -236,8 +236,10 @@ fn report(command: &Command) -> Option<Report> {
     Some(Report {
         occurred_time: timestamp(command.occurred + command.skew),
         sent_time: sent.and_then(|sent| timestamp(sent + command.skew)),
-        on_behalf_of: is_for_courier
-            .then(|| command.courier.clone())
-            .unwrap_or_default(),
+        on_behalf_of: if is_for_courier {
+            command.courier.clone()
+        } else {
+            String::new()
+        },
     })
 }

@@ -271,13 +271,14 @@ impl LivesTest {
 
     async fn evidence(&self) -> Evidence {
         let journal = &self.world.journal;
+        let (events, notified) = (self.events().await, self.notified().await);
         let mut evidence = Evidence {
             commands: std::mem::take(&mut *journal.commands.lock().unwrap()),
             replays: std::mem::take(&mut *journal.replays.lock().unwrap()),
             orders: std::mem::take(&mut *journal.orders.lock().unwrap()),
             today: self.world.today.clone(),
-            events: self.events().await,
-            notified: self.notified().await,
+            events,
+            notified,
             ..Default::default()
         };
         let request = ListIncidentsRequest::default();

@@ -199,14 +199,14 @@ fn check_tasks(evidence: &Evidence, order: &Order, last: &Life, findings: &mut F
             findings.add(Defect::Lost, name.clone());
             continue;
         };
-        let list = life.list.as_ref();
-        let list = list.map_or(("", ""), |list| (&*list.courier, &*list.day));
+        let place = life.list.as_ref();
+        let place = place.map_or(("", ""), |list| (&*list.courier, &*list.day));
         let is_todo = life.state == State::Todo;
         let is_present = task.state() == life.state
             && (is_todo || micros(task.state_time) == life.since)
             && task.failure_reason == life.reason
             && window(task) == life.window
-            && (&*task.courier, &*task.list_day) == list
+            && (&*task.courier, &*task.list_day) == place
             && task.has_incidents != life.open.is_empty();
         if !is_present {
             findings.add(Defect::Wrong, format!("{task:?}, not {life:?}"));
