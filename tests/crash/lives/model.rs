@@ -7,7 +7,7 @@ use proto::{TaskEvent, task::State, task_event::Actor};
 
 use super::journal::{Command, Kind, List, Order, Window, micros};
 
-/// How long a courier may reopen a task in its list that a courier has done.
+/// How long a courier may reopen a task in its list that it has done itself.
 const REOPENING: i64 = 600_000_000;
 
 #[derive(Clone, Debug)]
@@ -69,8 +69,9 @@ impl TaskLife {
         self.reason.clone_from(&row.failure_reason);
     }
 
-    fn may_reopen(&self, other: &Self, by: Actor) -> bool {
-        let is_permitted = by == Actor::Dispatch || self.by == Actor::Courier;
+    fn may_reopen(&self, other: &Self, by: Actor, courier: &str) -> bool {
+        let is_its_own = self.by == Actor::Courier && self.courier == courier;
+        let is_permitted = by == Actor::Dispatch || is_its_own;
         self.state == State::Done && other.state != State::Done && is_permitted
     }
 }
@@ -256,7 +257,7 @@ impl Life {
                 task.due = is_late.then_some(Due::Incident("FAILED"));
                 (State::Failed, vec!["delivery.failed"])
             }
-            "task:reopened" if !is_late && task.may_reopen(&other, by) => {
+            "task:reopened" if !is_late && task.may_reopen(&other, by, &row.courier) => {
                 let is_in_time = by == Actor::Dispatch || at - task.since <= REOPENING;
                 (State::Doing, is_in_time.then(|| vec!["delivery.reopened"])?)
             }
@@ -297,7 +298,7 @@ impl Life {
         let (task, other) = (&self.tasks[index], &self.tasks[1 - index]);
         let refuses = match &command.kind {
             Kind::Start | Kind::Complete | Kind::Fail => !task.is_open(),
-            Kind::Reopen => !task.may_reopen(other, command.by),
+            Kind::Reopen => !task.may_reopen(other, command.by, &command.courier),
             Kind::Reschedule { .. } => task.state == State::Done,
             Kind::Cancel(_) => self.refuses_cancelling(command.by),
             Kind::Assign { .. } | Kind::Set { .. } => false,
