@@ -169,6 +169,8 @@ impl Resources {
                 })
                 .await
         };
+        let task = proto::iri::name(iri(&delivery["pickup"]));
+        let image = platform.operator().await.upload_image(task).await;
         let notification = first(&format!("{}/notifications", iri(&webhook))).await;
         Self {
             iris: BTreeMap::from([
@@ -181,6 +183,7 @@ impl Resources {
                 ("webhooks", iri(&webhook).to_owned()),
                 ("notifications", notification),
                 ("events", first("/api/events").await),
+                ("images", proto::iri::of(&image)),
             ]),
         }
     }

@@ -74,6 +74,9 @@ impl Resources {
         let task = name(&delivery["pickup"]);
         let incident = operator.report_incident(&task, "The parcel is wet").await;
         names.push((Collection::Incidents, incident));
+        // Not of the delivery that the tests erase.
+        let other_delivery = client.create_delivery(draft()).await;
+        let task = name(&other_delivery["pickup"]);
         let image = operator.upload_image(&task).await;
         names.push((Collection::Images, image));
         names.push((Collection::Stores, store.to_owned()));
