@@ -12,13 +12,3 @@ INSERT INTO platform_gauges (id, claimed_until, read_at) VALUES (1, 0, 0);
 -- The delivery whose personal data the stored response may have; the nil UUID if that of none. Null if a program of an
 -- earlier version stored it.
 ALTER TABLE idempotency_keys ADD COLUMN delivery_id uuid;
-
--- PostgreSQL only.
--- Rows of queues and logs live shortly. By default, a fifth of a table is dead before it is vacuumed: of a large one, much
--- more than the live ones.
-ALTER TABLE events SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_analyze_scale_factor = 0.01);
-ALTER TABLE notifications SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_analyze_scale_factor = 0.01);
-ALTER TABLE attempts SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_analyze_scale_factor = 0.01);
-ALTER TABLE idempotency_keys SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_analyze_scale_factor = 0.01);
-ALTER TABLE task_change_queue SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_analyze_scale_factor = 0.01);
-ALTER TABLE task_changes SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_analyze_scale_factor = 0.01);

@@ -77,13 +77,12 @@ async fn every_example_is_a_real_request_and_response() {
             let response = match form_of(operation) {
                 Some(form) => client.request_token(&platform.demo_client, &form).await,
                 None if path.ends_with("_images") => {
-                    let parent = match *path {
-                        "/api/task_images" => task,
-                        _ => {
-                            // That which is listed.
-                            let task = iri::name(&task);
-                            iri::of(&operator.report_incident(task, "The parcel is wet").await)
-                        }
+                    let parent = if *path == "/api/task_images" {
+                        task
+                    } else {
+                        // That which is listed.
+                        let task = iri::name(&task);
+                        iri::of(&operator.report_incident(task, "The parcel is wet").await)
                     };
                     let mut request = request.header("x-attach-to", parent);
                     let headers = request.headers_mut().unwrap();

@@ -124,7 +124,7 @@ impl From<Unusable> for Error {
 mod tests {
     use std::time::Duration;
 
-    use sea_orm::sqlx::migrate::Migrator;
+    use sea_orm::{DbBackend, sqlx::migrate::Migrator};
 
     use super::*;
     use crate::{Storage, storage::open};
@@ -337,7 +337,8 @@ mod tests {
             migrate(&database).await.unwrap();
 
             let last = applied.last().unwrap();
-            let drop = "DROP INDEX webhooks_failing";
+            // Of settings of tables.
+            let drop = "SELECT 1";
             let remove = format!("DELETE FROM seaql_migrations WHERE version = 'm{last}'; {drop}");
             database.execute_unprepared(&remove).await.unwrap();
             let pending = migrations::pending(&database).await.unwrap();
@@ -365,11 +366,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_index_is_created_outside_a_transaction() {
+    async fn an_index_is_created_outside_a_transaction_and_again_if_it_could_not_be_built() {
         let (_directory, databases) = migrated().await;
         for database in databases {
             let backend = database.get_database_backend();
-            let create = "-- no-transaction\nCREATE INDEX CONCURRENTLY later ON stores (country)";
+            let create = "-- no-transaction\n\
+                CREATE INDEX CONCURRENTLY IF NOT EXISTS later ON stores (country)";
+            if backend == DbBackend::Postgres {
+                // As a core leaves it that ends while it builds the index.
+                let invalid = "CREATE INDEX later ON stores (country);
+                    UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'later'::regclass";
+                database.execute_unprepared(invalid).await.unwrap();
+            }
             let index = migrations::migration(backend, "9000_add_index", create);
             let all = migrations::migrator(backend);
             let all = all.iter().cloned().chain([index]).collect();
@@ -380,6 +388,11 @@ mod tests {
 
             let applied = migrations::applied(&database).await.unwrap();
             assert_eq!(applied.last().unwrap(), "9000_add_index");
+            if backend == DbBackend::Postgres {
+                let select = "SELECT indisvalid FROM pg_index
+                    WHERE indexrelid = 'later'::regclass";
+                assert!(crate::rows::value::<bool>(&database, select).await.unwrap());
+            }
         }
     }
 }

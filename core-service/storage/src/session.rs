@@ -10,7 +10,7 @@ use sea_orm::{
     Statement,
     prelude::async_trait,
     sqlx::{
-        self, AssertSqlSafe, Connection as _, Executor as _, IntoArguments,
+        self, AssertSqlSafe, Connection as _, Executor as _, IntoArguments, SqlStr,
         database::HasStatementCache,
         migrate::{MigrateError, Migrator},
         postgres::PgConnection,
@@ -214,10 +214,16 @@ impl Session {
                 // sqlx names the statements of a migrator: those of another one may be in a pooler's session.
                 (_, false) => "BEGIN; SET LOCAL lock_timeout = '2s'; DEALLOCATE ALL",
             };
-            on!(&mut connection.driver, connection => {
-                if let Some(migration) = outside {
+            match (outside, &mut connection.driver) {
+                (Some(migration), Driver::Postgres(connection)) => {
+                    create_index(connection, &migration.sql).await?;
+                }
+                (Some(migration), Driver::Sqlite(connection)) => {
                     connection.execute(migration.sql.clone()).await?;
                 }
+                (None, _) => {}
+            }
+            on!(&mut connection.driver, connection => {
                 let mut transaction = connection.begin_with(begin).await?;
                 // `skip` and `run_to`, whose futures are not `Send`.
                 migrator.run_direct(Some(recorded), &mut *transaction, true).await?;
@@ -230,6 +236,36 @@ impl Session {
 
     pub(super) async fn roll_back(&self) -> Result<(), DbErr> {
         self.execute_unprepared("ROLLBACK").await.map(|_| ())
+    }
+}
+
+/// The statements that drop what is left of indexes of a migration that could not be built: `IF NOT EXISTS` would
+/// skip them. Not of those that another core is building.
+const INVALID_INDEXES: &str = "\
+    SELECT format('DROP INDEX CONCURRENTLY IF EXISTS %I', name.relname)
+    FROM pg_index JOIN pg_class AS name ON name.oid = indexrelid
+    WHERE NOT indisvalid AND relnamespace = CAST(current_schema() AS regnamespace)
+        AND strpos($1, relname) > 0
+        AND indexrelid NOT IN (
+            SELECT index_relid FROM pg_stat_progress_create_index WHERE index_relid IS NOT NULL
+        )";
+
+/// Executes a migration that creates an index while cores write, until the index is valid: another core may
+/// have failed at it meanwhile.
+async fn create_index(connection: &mut PgConnection, sql: &SqlStr) -> Result<(), sqlx::Error> {
+    loop {
+        connection.execute(sql.clone()).await?;
+        let invalid = sqlx::query_scalar::<_, String>(INVALID_INDEXES).bind(sql.as_str());
+        let invalid = invalid
+            .persistent(false)
+            .fetch_all(&mut *connection)
+            .await?;
+        if invalid.is_empty() {
+            return Ok(());
+        }
+        for drop in invalid {
+            connection.execute(AssertSqlSafe(drop)).await?;
+        }
     }
 }
 

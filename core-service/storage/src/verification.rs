@@ -71,7 +71,8 @@ const CHECKS: [Check; 4] = [
         first: NO_ID,
         select: "SELECT CAST(n.store_id AS text), CAST(n.id AS text), CASE
                 WHEN n.state NOT IN ('pending', 'leased') THEN NULL
-                WHEN w.id IS NULL THEN 'it is to be sent, and its webhook does not exist'
+                -- A leased one may have been inserted while its webhook was deleted.
+                WHEN n.state = 'pending' AND w.id IS NULL THEN 'it is to be sent, and its webhook does not exist'
                 WHEN n.state = 'pending' AND w.disabled_at IS NULL AND w.next_due_at IS NULL
                     THEN 'it is to be sent, and its webhook is not in the queue'
             END

@@ -58,6 +58,8 @@ struct Mark {
     now: Timestamp,
     /// The highest id that was given to a change.
     last_change: i64,
+    /// By the database's clock, in microseconds since 1970.
+    database_now: i64,
 }
 
 /// More than a transaction takes from the creation of its event, or from the id of its change, to its commit:
@@ -96,7 +98,11 @@ impl QueueHeads {
                 *self = Self::BEGINNING;
                 return;
             }
-            if at.saturating_duration_since(mark.at) < LATEST_COMMIT {
+            // A commit that waits for a standby, or of a core that hangs, takes any time.
+            let is_open = found
+                .oldest_writer
+                .is_some_and(|begun| begun <= mark.database_now);
+            if is_open || at.saturating_duration_since(mark.at) < LATEST_COMMIT {
                 return;
             }
             let settled = mark.now.saturating_sub(LATEST_COMMIT);
@@ -108,6 +114,7 @@ impl QueueHeads {
             at,
             now,
             last_change: found.last_change,
+            database_now: found.database_now,
         });
     }
 }
@@ -118,6 +125,9 @@ struct Found {
     event: Option<i64>,
     /// The highest id that was given to a change.
     last_change: i64,
+    /// When the oldest transaction began that has written, by the database's clock, and its time now.
+    oldest_writer: Option<i64>,
+    database_now: i64,
 }
 
 /// One statement: an idle core executes it all the time. Moves the heads.
@@ -143,6 +153,7 @@ async fn look(
         from.event.into(),
         StoredInstant::from(now).into(),
     ];
+    let asked = Instant::now();
     let rows = rows::query(connection, &select, values).await?;
     let Some(row) = rows.first() else {
         return Ok(Waiting::default());
@@ -151,8 +162,11 @@ async fn look(
         change: row.try_get_by_index(0)?,
         event: row.try_get_by_index(1)?,
         last_change: row.try_get_by_index(4)?,
+        oldest_writer: row.try_get_by_index(5)?,
+        database_now: row.try_get_by_index(6)?,
     };
-    from.advance(&found, now, at);
+    // The statement may have waited: the ids are of its end.
+    from.advance(&found, now, at + asked.elapsed());
     *heads = from;
     Ok(Waiting {
         changes: found.change.is_some(),
@@ -164,19 +178,22 @@ async fn look(
 
 /// The statement of [`look`]. The parameters are the heads of changes and events, and now.
 fn statement(backend: DbBackend) -> String {
-    let last_change = match backend {
+    let of_backend = match backend {
         DbBackend::Postgres => {
-            "(SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM task_change_queue_id_seq)"
+            "(SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM task_change_queue_id_seq),
+            (SELECT CAST(extract(epoch FROM min(xact_start)) * 1000000 AS bigint) FROM pg_stat_activity
+                WHERE backend_xid IS NOT NULL AND datname = current_database()),
+            CAST(extract(epoch FROM now()) * 1000000 AS bigint)"
         }
-        // It keeps nothing that was deleted.
-        _ => "0",
+        // It keeps nothing that was deleted, and has one writer.
+        _ => "0, NULL, 0",
     };
     format!(
         "SELECT (SELECT MIN(id) FROM task_change_queue WHERE id >= $1),
         (SELECT MIN(created_at) FROM events WHERE number IS NULL AND created_at >= $2),
         EXISTS (SELECT 1 FROM notified_positions, event_sequencers WHERE position < last_position),
         EXISTS (SELECT 1 FROM webhooks WHERE disabled_at IS NULL AND next_due_at <= $3),
-        {last_change}"
+        {of_backend}"
     )
 }
 

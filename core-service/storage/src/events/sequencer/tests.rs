@@ -101,11 +101,20 @@ fn heads_move_once_the_transactions_of_the_mark_have_ended_and_not_past_what_is_
         change: None,
         event: None,
         last_change: 7,
+        oldest_writer: None,
+        database_now: 0,
     };
     let something = Found {
         change: Some(3),
         event: Some(4),
         last_change: 9,
+        oldest_writer: Some(1),
+        database_now: 2,
+    };
+    // A transaction that began before the mark has not ended.
+    let held = Found {
+        oldest_writer: Some(0),
+        ..nothing
     };
     let mut heads = QueueHeads::BEGINNING.or_beginning(NOW + minute, at);
     let mut moved = Vec::new();
@@ -115,6 +124,7 @@ fn heads_move_once_the_transactions_of_the_mark_have_ended_and_not_past_what_is_
             LATEST_COMMIT.saturating_sub(Duration::from_millis(1)),
             &nothing,
         ),
+        (LATEST_COMMIT, &held),
         (LATEST_COMMIT, &nothing),
         (LATEST_COMMIT * 2, &something),
     ] {
@@ -123,7 +133,10 @@ fn heads_move_once_the_transactions_of_the_mark_have_ended_and_not_past_what_is_
     }
 
     let beginning = (i64::MIN, i64::MIN);
-    assert_eq!(moved, [beginning, beginning, (45_000_000, 8), (4, 3)]);
+    assert_eq!(
+        moved,
+        [beginning, beginning, beginning, (45_000_000, 8), (4, 3)]
+    );
     for (now, at, is_beginning) in [
         (NOW + minute * 2, at + minute, false),
         (NOW, at + minute, true),
