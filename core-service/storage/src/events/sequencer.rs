@@ -181,9 +181,9 @@ fn statement(backend: DbBackend) -> String {
     let of_backend = match backend {
         DbBackend::Postgres => {
             "(SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM task_change_queue_id_seq),
-            (SELECT CAST(extract(epoch FROM min(xact_start)) * 1000000 AS bigint) FROM pg_stat_activity
+            (SELECT CAST(date_part('epoch', min(xact_start)) * 1000000 AS bigint) FROM pg_stat_activity
                 WHERE backend_xid IS NOT NULL AND datname = current_database()),
-            CAST(extract(epoch FROM now()) * 1000000 AS bigint)"
+            CAST(date_part('epoch', now()) * 1000000 AS bigint)"
         }
         // It keeps nothing that was deleted, and has one writer.
         _ => "0, NULL, 0",

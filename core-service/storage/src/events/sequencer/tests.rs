@@ -83,7 +83,7 @@ async fn numbered_in_snapshot(storage: &Storage) -> Result<QueueHeads, Error> {
         storage.reader(),
         &mut heads,
         NOW + minute * 2,
-        at + LATEST_COMMIT,
+        at + LATEST_COMMIT * 2,
     );
     let later = later.await?;
     assert!(!later.events && !later.changes);
