@@ -99,6 +99,13 @@ fn take<'a>(rest: &mut &'a [u8], length: usize) -> Result<&'a [u8], Unacceptable
     rest.split_off(..length).ok_or(Unacceptable::NoImage)
 }
 
+/// Like [`take`], for a field of a fixed length.
+fn take_field<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], Unacceptable> {
+    let (field, after) = rest.split_first_chunk().ok_or(Unacceptable::NoImage)?;
+    *rest = after;
+    Ok(*field)
+}
+
 fn check_pixels(width: impl Into<u64>, height: impl Into<u64>) -> Result<(), Unacceptable> {
     match width.into().saturating_mul(height.into()) {
         0 => Err(Unacceptable::NoImage),

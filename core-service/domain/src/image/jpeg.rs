@@ -5,7 +5,7 @@ use img_parts::jpeg::markers::{
     SOF0, SOF15, SOS, Z,
 };
 
-use super::{MAX_PARTS, Unacceptable, check_pixels, take};
+use super::{MAX_PARTS, Unacceptable, check_pixels, take, take_field};
 
 /// The file without metadata.
 pub(super) fn read(content: &[u8]) -> Result<Vec<u8>, Unacceptable> {
@@ -24,17 +24,12 @@ pub(super) fn read(content: &[u8]) -> Result<Vec<u8>, Unacceptable> {
             }
             kept.extend_from_slice(compressed);
         }
-        let &[_, marker] = take(&mut rest, 2)? else {
-            return Err(Unacceptable::NoImage);
-        };
+        let [_, marker] = take_field(&mut rest)?;
         if marker == EOI {
             kept.extend_from_slice(&[P, EOI]);
             return has_scan.then_some(kept).ok_or(Unacceptable::NoImage);
         }
-        let &[high, low] = take(&mut rest, 2)? else {
-            return Err(Unacceptable::NoImage);
-        };
-        let length = usize::from(u16::from_be_bytes([high, low])).checked_sub(2);
+        let length = usize::from(u16::from_be_bytes(take_field(&mut rest)?)).checked_sub(2);
         let content = take(&mut rest, length.ok_or(Unacceptable::NoImage)?)?;
         is_in_scan = marker == SOS;
         match marker {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use img_parts::webp::{CHUNK_ALPH, CHUNK_ICCP, CHUNK_VP8, CHUNK_VP8L, CHUNK_VP8X};
 
-use super::{MAX_PARTS, Unacceptable, check_pixels, take};
+use super::{MAX_PARTS, Unacceptable, check_pixels, take, take_field};
 
 /// In the first byte of the chunk `VP8X`: there is a profile of the colours, and there is transparency.
 const PROFILE: u8 = 0b0010_0000;
@@ -77,13 +77,12 @@ fn chunks(content: &[u8]) -> Result<BTreeMap<[u8; 4], &[u8]>, Unacceptable> {
         if rest.is_empty() {
             return Ok(chunks);
         }
-        let name = take(&mut rest, 4)?.try_into();
+        let name = take_field(&mut rest)?;
         let content = take_counted(&mut rest)?;
         // To an even length. The last one's is missing in some files.
         if !content.len().is_multiple_of(2) && !rest.is_empty() {
             take(&mut rest, 1)?;
         }
-        let name = name.map_err(|_| Unacceptable::NoImage)?;
         chunks.entry(name).or_insert(content);
     }
     Err(Unacceptable::NoImage)
@@ -91,9 +90,8 @@ fn chunks(content: &[u8]) -> Result<BTreeMap<[u8; 4], &[u8]>, Unacceptable> {
 
 /// Splits off a number of bytes, and as many bytes.
 fn take_counted<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], Unacceptable> {
-    let length = take(rest, 4)?.try_into().map(u32::from_le_bytes);
-    let length = length.ok().and_then(|length| usize::try_from(length).ok());
-    take(rest, length.ok_or(Unacceptable::NoImage)?)
+    let length = usize::try_from(u32::from_le_bytes(take_field(rest)?));
+    take(rest, length.map_err(|_| Unacceptable::NoImage)?)
 }
 
 fn write(kept: &mut Vec<u8>, name: [u8; 4], content: &[u8]) -> Result<(), Unacceptable> {
