@@ -1,16 +1,24 @@
 //! The folder of images: one file per image, and the id by which the database knows the folder.
 
-use std::{fs::DirBuilder, os::unix::fs::DirBuilderExt as _, path::Path};
+use std::{
+    error::Error as StdError,
+    fs::{self, DirBuilder},
+    io,
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+};
 
 use bytes::Bytes;
 use domain::id::ImageId;
-use futures_util::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
+use futures_util::stream::BoxStream;
 use object_store::{
-    Error as FileError, ObjectStore as _, ObjectStoreExt as _, PutMode, local::LocalFileSystem,
-    path::Path as FilePath,
+    Error as FileError, ObjectStoreExt as _, local::LocalFileSystem, path::Path as FilePath,
 };
 use storage::{Storage, images};
-use tokio::sync::{Notify, Semaphore, SemaphorePermit};
+use tokio::{
+    sync::{Notify, Semaphore, SemaphorePermit},
+    task::spawn_blocking,
+};
 use uuid::Uuid;
 
 use crate::{error::Error, startup::StartError};
@@ -23,6 +31,9 @@ const MAX_UPLOADS: usize = 32;
 
 pub(crate) struct ImageFolder {
     files: LocalFileSystem,
+    path: PathBuf,
+    /// By which the database knows the folder.
+    id: Uuid,
     uploads: Semaphore,
     /// Notified when images were erased, whose files are to be deleted.
     pub(crate) erased: Notify,
@@ -36,7 +47,7 @@ impl ImageFolder {
         storage: &Storage,
         is_own: bool,
     ) -> Result<Self, StartError> {
-        let unusable = |error: &dyn std::error::Error| {
+        let unusable = |error: &dyn StdError| {
             let path = path.display();
             StartError::Misconfigured(format!(
                 "cannot use {path} as the folder of images: {error}; name one that core may write to with --images"
@@ -48,12 +59,14 @@ impl ImageFolder {
         let files = LocalFileSystem::new_with_prefix(path).map_err(|error| unusable(&error))?;
         let folder = Self {
             files: files.with_fsync(true),
+            path: path.to_owned(),
+            id: Uuid::nil(),
             uploads: Semaphore::new(MAX_UPLOADS),
             erased: Notify::new(),
         };
-        let is_known = folder.is_known(storage, is_own).await;
-        if is_known.map_err(StartError::Images)? {
-            return Ok(folder);
+        let id = folder.identify(storage, is_own).await;
+        if let Some(id) = id.map_err(StartError::Images)? {
+            return Ok(Self { id, ..folder });
         }
         let path = path.display();
         let known = images::folder_id(storage.reader()).await?;
@@ -67,34 +80,54 @@ impl ImageFolder {
         }))
     }
 
-    /// Whether the folder and the database have the same id. They get one if they have no images.
-    async fn is_known(&self, storage: &Storage, is_own: bool) -> Result<bool, Error> {
+    /// The id that the folder and the database have; none if they belong to others. They get one if they have no images.
+    async fn identify(&self, storage: &Storage, is_own: bool) -> Result<Option<Uuid>, Error> {
         let known = images::folder_id(storage.reader()).await?;
-        let id = match (&known, self.id().await?) {
-            (Some(known), Some(found)) => return Ok(known.to_string() == found),
+        let id = match (known, self.id().await?) {
+            (Some(known), Some(found)) => return Ok((known.to_string() == found).then_some(known)),
             // Such as the folder of a restored backup, which needs none.
-            (Some(known), None) if is_own && !images::exist(storage.reader()).await? => *known,
-            (Some(_), None) => return Ok(false),
-            (None, Some(_)) if self.list().try_next().await?.is_some() => return Ok(false),
+            (Some(known), None) if is_own && !images::exist(storage.reader()).await? => known,
+            (Some(_), None) => return Ok(None),
+            (None, Some(_)) if self.has_images().await? => return Ok(None),
+            // Not the id that is found, which another database without images may know: each would delete the images of
+            // the other.
             (None, _) => Uuid::now_v7(),
         };
         // The file first: a folder without images that the database does not know is no obstacle to the next start.
-        let path = FilePath::from(FOLDER_ID);
-        let content = Bytes::from(id.to_string()).into();
-        let created = self.files.put_opts(&path, content, PutMode::Create.into());
-        match created.await {
-            Ok(_) | Err(FileError::AlreadyExists { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let found = self.id().await?.and_then(|found| found.parse().ok());
-        let Some(id) = found else {
-            return Ok(false);
-        };
+        self.put_id(id).await?;
         let insert = storage.write(move |transaction| async move {
             images::insert_folder_id(&transaction, id).await
         });
         insert.await?;
-        Ok(images::folder_id(storage.reader()).await? == Some(id))
+        let known = images::folder_id(storage.reader()).await?;
+        // Another core of this database may have been faster.
+        if let Some(known) = known.filter(|known| *known != id) {
+            self.put_id(known).await?;
+        }
+        Ok(known)
+    }
+
+    async fn has_images(&self) -> Result<bool, FileError> {
+        for number in 0..=u8::MAX {
+            if !self.list(number).await?.images.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn put_id(&self, id: Uuid) -> Result<(), FileError> {
+        let content = Bytes::from(id.to_string()).into();
+        self.files.put(&FilePath::from(FOLDER_ID), content).await?;
+        Ok(())
+    }
+
+    /// Fails if another database has taken the folder, as it may while the folder has no images.
+    pub(crate) async fn check_id(&self) -> Result<(), FileError> {
+        if self.id().await? == Some(self.id.to_string()) {
+            return Ok(());
+        }
+        Err(failed(format!("its file {FOLDER_ID} has another id")))
     }
 
     /// The id that the folder says it has.
@@ -113,8 +146,10 @@ impl ImageFolder {
         permit.map_err(|_| storage::Error::Overloaded.into())
     }
 
-    /// Writes the file of an image; it is on disk when this returns.
+    /// Writes the file of an image; it is on disk when this returns. Fails if another database has taken the folder, and
+    /// would delete the file.
     pub(crate) async fn put(&self, id: ImageId, content: Bytes) -> Result<(), FileError> {
+        self.check_id().await?;
         self.files.put(&file_of(id), content.into()).await?;
         Ok(())
     }
@@ -135,24 +170,76 @@ impl ImageFolder {
         }
     }
 
-    /// The images that have a file.
-    pub(crate) fn list(&self) -> BoxStream<'static, Result<ImageId, FileError>> {
-        let ids = self.files.list(None).try_filter_map(async |file| {
-            let id = file.location.filename().and_then(|name| name.parse().ok());
-            Ok(id.map(ImageId))
-        });
-        ids.boxed()
+    /// The files in one of the directories.
+    pub(crate) async fn list(&self, number: u8) -> Result<Directory, FileError> {
+        let path = self.path.join(format!("{number:02x}"));
+        blocking(move || Directory::read(&path)).await
+    }
+
+    /// Deletes the file of an interrupted write.
+    pub(crate) async fn delete_interrupted(&self, path: PathBuf) -> Result<(), FileError> {
+        blocking(move || fs::remove_file(path)).await
     }
 }
 
-/// In one of 256 directories.
+/// One of the 256 directories with files, named after the last byte of an image's id.
+#[derive(Default)]
+pub(crate) struct Directory {
+    /// The images that have a file.
+    pub(crate) images: Vec<ImageId>,
+    /// What writes have left that did not end, or have not yet. `object_store` writes a file under its name with `#` and
+    /// a number, renames it, and lists no such files.
+    pub(crate) interrupted: Vec<PathBuf>,
+}
+
+impl Directory {
+    fn read(path: &Path) -> io::Result<Self> {
+        let mut directory = Self::default();
+        let files = match fs::read_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(directory),
+            files => files?,
+        };
+        for file in files {
+            let file = file?;
+            let name = file.file_name();
+            let name = name.to_str().unwrap_or_default();
+            let Some((id, number)) = name.split_once('#') else {
+                directory.images.extend(name.parse().map(ImageId));
+                continue;
+            };
+            if id.parse::<Uuid>().is_ok() && number.bytes().all(|byte| byte.is_ascii_digit()) {
+                directory.interrupted.push(file.path());
+            }
+        }
+        Ok(directory)
+    }
+}
+
 fn file_of(id: ImageId) -> FilePath {
-    FilePath::from(format!("{:02x}/{id}", id.0.as_u128() & 0xff))
+    let [.., number] = *id.0.as_bytes();
+    FilePath::from(format!("{number:02x}/{id}"))
+}
+
+async fn blocking<T: Send + 'static>(
+    access: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, FileError> {
+    let accessed = spawn_blocking(access).await;
+    accessed
+        .unwrap_or_else(|error| Err(error.into()))
+        .map_err(failed)
+}
+
+fn failed(source: impl Into<Box<dyn StdError + Send + Sync>>) -> FileError {
+    FileError::Generic {
+        store: "images",
+        source: source.into(),
+    }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use domain::{delivery::Delivery, image::Image, task::TaskKind};
+    use futures_util::TryStreamExt as _;
     use jiff::Timestamp;
     use storage::fixture;
     use tempfile::TempDir;
@@ -192,7 +279,16 @@ pub(crate) mod tests {
         id
     }
 
-    async fn delivery(storage: &Storage) -> Delivery {
+    /// The images that have a file.
+    pub(crate) async fn files(folder: &ImageFolder) -> Vec<ImageId> {
+        let mut images = Vec::new();
+        for number in 0..=u8::MAX {
+            images.extend(folder.list(number).await.unwrap().images);
+        }
+        images
+    }
+
+    pub(crate) async fn delivery(storage: &Storage) -> Delivery {
         let delivery = fixture::delivery(domain::id::StoreId::new(), Timestamp::UNIX_EPOCH);
         let new = fixture::new_delivery(delivery.clone());
         assert!(storage.insert_delivery(new).await.unwrap());
@@ -243,6 +339,45 @@ pub(crate) mod tests {
     }
 
     #[tokio::test]
+    async fn a_folder_without_images_that_another_database_takes_is_no_longer_written_to() {
+        let (_directory, storages) = fixture::storages().await;
+        for storage in storages {
+            let directory = TempDir::new().unwrap();
+            let (_other_directory, other_storage) = fixture::sqlite().await;
+            let former = ImageFolder::open(directory.path(), &other_storage, true).await;
+            let former = former.ok().unwrap();
+
+            let folder = ImageFolder::open(directory.path(), &storage, false).await;
+
+            let folder = folder.ok().unwrap();
+            assert_ne!(folder.id, former.id);
+            let content = Bytes::from_static(b"png");
+            let refused = former.put(ImageId::new(), content).await.unwrap_err();
+            assert!(refused.to_string().contains("another id"), "{refused}");
+            let delivery = delivery(&storage).await;
+            let id = insert(&storage, &folder, delivery).await;
+            assert_eq!(files(&folder).await, [id]);
+            let refused = opened(&other_storage, &directory, true).await.unwrap_err();
+            assert!(refused.contains("is not the folder"), "{refused}");
+        }
+    }
+
+    #[tokio::test]
+    async fn cores_of_a_database_that_start_at_once_have_the_same_folder() {
+        let (_directory, storages) = fixture::storages().await;
+        for storage in storages {
+            let directory = TempDir::new().unwrap();
+            let open = || ImageFolder::open(directory.path(), &storage, false);
+
+            let (first, second) = tokio::join!(open(), open());
+
+            let [first, second] = [first, second].map(|folder| folder.ok().unwrap());
+            assert_eq!(first.id, second.id);
+            first.check_id().await.unwrap();
+        }
+    }
+
+    #[tokio::test]
     async fn a_file_is_read_listed_and_deleted_by_the_id_of_its_image() {
         let (_directory, storage) = fixture::sqlite().await;
         let directory = TempDir::new().unwrap();
@@ -253,8 +388,7 @@ pub(crate) mod tests {
         let chunks: Vec<_> = folder.get(id).await.unwrap().try_collect().await.unwrap();
 
         assert_eq!(chunks.concat(), b"png");
-        let listed: Vec<_> = folder.list().try_collect().await.unwrap();
-        assert_eq!(listed, [id]);
+        assert_eq!(files(&folder).await, [id]);
         for _ in 0..2 {
             folder.delete(id).await.unwrap();
         }

@@ -94,13 +94,15 @@ pub(super) async fn erase(
     Ok(())
 }
 
-/// Some of the images whose files are to be deleted.
+/// Some of the images whose files are to be deleted: the first after an id.
 pub async fn list_deletions(
     connection: &impl ConnectionTrait,
+    after: ImageId,
     limit: u32,
 ) -> Result<Vec<ImageId>, Error> {
-    let select = "SELECT id FROM image_deletions ORDER BY id LIMIT $1";
-    let rows = rows::query(connection, select, [i64::from(limit).into()]).await?;
+    let select = "SELECT id FROM image_deletions WHERE id > $1 ORDER BY id LIMIT $2";
+    let values = [after.0.into(), i64::from(limit).into()];
+    let rows = rows::query(connection, select, values).await?;
     let ids = rows.iter().map(|row| row.try_get_by_index(0).map(ImageId));
     Ok(ids.collect::<Result<_, _>>()?)
 }
