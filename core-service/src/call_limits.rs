@@ -235,8 +235,8 @@ async fn receive(
     Ok(Request::from_parts(parts, body))
 }
 
-/// The body of a call, whose bytes count against the memory of its peer: as many as one message has, for no
-/// more of a stream is kept.
+/// The body of a call, whose bytes count against the memory of its peer: as many as one message has. No more of a
+/// stream is kept, except of an upload its file of 5 MB, which with a chunk is about as much as a message and its buffer.
 pub(crate) struct CountedBody<B, G, R> {
     body: B,
     /// Takes more bytes; false if the peer may not have as many.

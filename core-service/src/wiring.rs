@@ -33,7 +33,10 @@ use crate::{
     metrics::Metrics,
     notifications::{Queue, Streams, TestSends},
     planning::{definitions::Definitions, planner::Planner},
-    services::{Services, events::EventLog, feed::Feed, tasks::TaskLog, tracking::Estimates},
+    services::{
+        Services, events::EventLog, feed::Feed, images::Uploads, tasks::TaskLog,
+        tracking::Estimates,
+    },
     startup::Resources,
     workers::{image_cleanup::ImageCleanup, retention::Retention, sequencer::Sequencer},
 };
@@ -168,6 +171,7 @@ pub(crate) fn wire(
         task_feed,
         estimates: Estimates::default(),
         images,
+        uploads: Uploads::new(),
         watches: Concurrency::new(),
         task_tracker: lifecycle.task_tracker.clone(),
         metrics: metrics.clone(),

@@ -66,13 +66,14 @@ pub struct Config {
     #[command(flatten)]
     pub traces: TraceConfig,
 
-    /// Timeout of a request, from the end of its headers to its response. Example: `1m`
+    /// Timeout of a request, from the end of its headers to its response; of an upload of an image from
+    /// the end of its body. Example: `1m`
     #[arg(long, env = "DELIVERY_REST_REQUEST_TIMEOUT", default_value = "30s")]
     #[arg(value_parser = duration_up_to_a_day, hide_short_help = true)]
     pub request_timeout: Duration,
 
     /// Timeout for receiving a request's headers, and for receiving its body, of which 1 KiB must
-    /// arrive in every 3 s. Example: `5s`
+    /// arrive in every 3 s. A body with an image has a minute, or this if it is more. Example: `5s`
     #[arg(long, env = "DELIVERY_REST_READ_TIMEOUT", default_value = "10s")]
     #[arg(value_parser = duration_up_to_a_day, hide_short_help = true)]
     pub read_timeout: Duration,

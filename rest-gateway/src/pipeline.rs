@@ -22,8 +22,8 @@ use crate::{
     error::Error,
     observer::{AccessLog, Metrics, Series},
     representation::{error_codes as codes, json_ld, media_type::MediaType, response_body},
-    request::{self, Gateway, Request},
-    routes::{Route, RouteTable},
+    request::{self, Gateway, HandlerResult, Request},
+    routes::{Handler, Route, RouteTable},
 };
 
 /// Memory for the bodies of all requests in flight, authenticated or not, and for unsent responses, in
@@ -32,6 +32,9 @@ const MEMORY: usize = 128 << 20;
 
 /// The largest body with an image, in bytes: an image has at most 5 MB.
 const MAX_IMAGE_BODY: usize = 6 << 20;
+
+/// How long a body with an image may take to arrive: a phone sends 5 MB in 40 s at 1 Mbit/s.
+const IMAGE_BODY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Runs requests.
 pub(crate) struct Pipeline {
@@ -64,8 +67,7 @@ impl Pipeline {
             routes,
             image_limits: Limits {
                 size: config.max_body.max(MAX_IMAGE_BODY),
-                // It is sent by phones.
-                timeout: config.read_timeout.saturating_mul(2),
+                timeout: config.read_timeout.max(IMAGE_BODY_TIMEOUT),
                 memory: Arc::clone(&memory),
             },
             limits: Limits {
@@ -107,19 +109,6 @@ impl Pipeline {
         rejection: Option<Error>,
     ) -> Result<Response<Bytes>, Error> {
         let deadline = Instant::now() + self.request_timeout;
-        let handled = self.handle_by(deadline, request, memory, rejection);
-        timeout_at(deadline, handled)
-            .await
-            .unwrap_or_else(|_| Err(Error::deadline_exceeded()))
-    }
-
-    async fn handle_by(
-        &self,
-        deadline: Instant,
-        request: http::Request<Incoming>,
-        memory: RequestMemory,
-        rejection: Option<Error>,
-    ) -> Result<Response<Bytes>, Error> {
         let client = memory.client();
         let (parts, body) = request.into_parts();
         let discard = |body| body::discard(&parts.headers, body, client, &self.limits);
@@ -139,18 +128,54 @@ impl Pipeline {
             }
         };
         let Route { operation, handler } = route;
-        let limits = match operation.expects {
-            Expects::Image => &self.image_limits,
-            _ => &self.limits,
+        // The deadline of an upload begins after its body.
+        let is_image = matches!(operation.expects, Expects::Image);
+        let (limits, body_deadline) = if is_image {
+            let limits = &self.image_limits;
+            (limits, deadline + limits.timeout)
+        } else {
+            (&self.limits, deadline)
         };
         let (body, _memory) = if body.is_end_stream() {
             (Ok(Bytes::new()), None)
         } else {
-            let read = body::read(&parts.headers, body, client, limits).await;
+            let read = body::read(&parts.headers, body, client, limits);
+            let read = timeout_at(body_deadline, read).await;
             memory.set_received();
-            read
+            read.map_err(|_| Error::deadline_exceeded())?
         };
-        let is_read = operation.method == "GET";
+        let deadline = if is_image {
+            Instant::now() + self.request_timeout
+        } else {
+            deadline
+        };
+        let request = Request {
+            gateway: Arc::clone(&self.gateway),
+            client,
+            memory,
+            violations: request::unknown_parameters(operation, &parts.uri),
+            parts,
+            operation,
+            body,
+            json: Value::Null,
+            idempotency: None,
+            parameter,
+            deadline,
+        };
+        let response = timeout_at(deadline, self.run(handler, request)).await;
+        let response = response.unwrap_or_else(|_| Err(Error::deadline_exceeded()))?;
+        let mut response = set_media_type(response, media_type);
+        if operation.method == "GET" && operation.requires_token() {
+            // Of the token's client alone. Not `no-store`: a client that polls gets 304.
+            let value = HeaderValue::from_static("private, no-cache");
+            response.headers_mut().entry(CACHE_CONTROL).or_insert(value);
+        }
+        Ok(response)
+    }
+
+    /// Runs the handler of a request when it is its turn.
+    async fn run(&self, handler: Handler, mut request: Request) -> HandlerResult {
+        let operation = request.operation;
         // Documents are exempt, and health checks, which must always respond.
         let _permit = if operation.is_exempt_from_limit() {
             None
@@ -162,23 +187,15 @@ impl Pipeline {
             })?)
         };
 
-        let is_iri = parameter.starts_with("/api/");
-        let mut request = Request {
-            gateway: Arc::clone(&self.gateway),
-            client,
-            violations: request::unknown_parameters(operation, &parts.uri),
-            parts,
-            operation,
-            body,
-            json: Value::Null,
-            idempotency: None,
-            parameter,
-            deadline,
-        };
+        let is_iri = request.parameter.starts_with("/api/");
         let checked = request.read_json();
         // A read fails with unknown query parameters only if nothing else is wrong: 401 and 404 take
         // precedence.
-        let query_check = if is_read { checked } else { Ok(checked?) };
+        let query_check = if operation.method == "GET" {
+            checked
+        } else {
+            Ok(checked?)
+        };
         let response = handler(request).await.map_err(|error| {
             if is_iri && error.kind.status == StatusCode::NOT_FOUND {
                 return Error::new(&codes::NOT_FOUND, "use the id alone, not the whole @id");
@@ -186,13 +203,6 @@ impl Pipeline {
             error
         })?;
         query_check?;
-
-        let mut response = set_media_type(response, media_type);
-        if is_read && operation.requires_token() {
-            // Of the token's client alone. Not `no-store`: a client that polls gets 304.
-            let value = HeaderValue::from_static("private, no-cache");
-            response.headers_mut().entry(CACHE_CONTROL).or_insert(value);
-        }
         Ok(response)
     }
 

@@ -3,6 +3,7 @@
 
 use std::{collections::HashSet, mem, net::IpAddr, sync::Arc};
 
+use admission::RequestMemory;
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Response, Uri,
@@ -106,6 +107,8 @@ pub(crate) struct Request {
     pub(crate) gateway: Arc<Gateway>,
     /// The address by which the client is counted.
     pub(crate) client: IpAddr,
+    /// What the request takes beside its body, of which a large response must reserve its part before it is there.
+    pub(crate) memory: RequestMemory,
     pub(crate) parts: Parts,
     pub(crate) operation: &'static Operation,
     /// The body, until [`Request::read_json`] or the handler of a token request takes it. Its error fails

@@ -1,11 +1,12 @@
 //! Images of tasks: uploaded by couriers and dispatch, read by shops too.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use admission::{Concurrency, Entered};
 use bytes::Bytes;
 use domain::{
     api_client::Scope,
-    id::{ImageId, IncidentId},
+    id::{ApiClientId, ImageId, IncidentId},
     image::{Image, ImageFile, MAX_BYTES, MAX_IMAGES, Unacceptable},
     lifecycle::Refusal,
     store::Store,
@@ -15,7 +16,10 @@ use domain::{
 use futures_util::{Stream, StreamExt as _, stream};
 use proto::{GetImageResponse, UploadImageRequest, iri::Collection};
 use storage::{images, incidents};
-use tokio::time::timeout;
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::timeout,
+};
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{
@@ -34,6 +38,69 @@ use crate::{
 /// How long a message of an upload may take to arrive.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// Limit of the uploads of a client.
+const MAX_UPLOADS_PER_CLIENT: usize = 4;
+
+/// Limit of the files that are received and stored, each of which counts against the memory of a peer: those of a
+/// gateway leave half of its share to other calls.
+const MAX_RECEIVED: usize = 8;
+
+/// How long an upload waits for its turn.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+
+/// Limit of the files that are parsed, which takes the memory of several.
+const MAX_PARSED: usize = 2;
+
+/// The uploads whose callers may upload.
+pub(crate) struct Uploads {
+    of_clients: Arc<Concurrency<ApiClientId>>,
+    received: Semaphore,
+    parsed: Arc<Semaphore>,
+}
+
+/// One of its client's uploads whose file may be received; ends when dropped.
+struct Upload<'a> {
+    _of_client: Entered<ApiClientId>,
+    _received: SemaphorePermit<'a>,
+}
+
+impl Uploads {
+    pub(crate) fn new() -> Self {
+        Self {
+            of_clients: Concurrency::new(),
+            received: Semaphore::new(MAX_RECEIVED),
+            parsed: Arc::new(Semaphore::new(MAX_PARSED)),
+        }
+    }
+
+    /// Waits for the turn of an upload. Fails if its client has too many, or if too many others are received.
+    async fn begin(&self, client: ApiClientId) -> Result<Upload<'_>, Error> {
+        let limit = MAX_UPLOADS_PER_CLIENT;
+        let of_client = self.of_clients.enter(client, limit);
+        let of_client = of_client.ok_or(Error::TooManyCalls { limit })?;
+        match timeout(MAX_WAIT, self.received.acquire()).await {
+            Ok(Ok(received)) => Ok(Upload {
+                _of_client: of_client,
+                _received: received,
+            }),
+            _ => Err(storage::Error::Overloaded.into()),
+        }
+    }
+
+    /// Reads an image from a whole file.
+    async fn parse(&self, content: Bytes) -> Result<ImageFile, Error> {
+        let permit = Arc::clone(&self.parsed).acquire_owned().await;
+        let read = tokio::task::spawn_blocking(move || {
+            // Also kept if the call ends before.
+            let _permit = permit;
+            ImageFile::read(content)
+        });
+        // A file with which the parser cannot deal is no image either.
+        let read = read.await.unwrap_or(Err(Unacceptable::NoImage));
+        read.map_err(unacceptable)
+    }
+}
+
 #[tonic::async_trait]
 impl proto::images_server::Images for Services {
     type GetImageStream =
@@ -45,15 +112,20 @@ impl proto::images_server::Images for Services {
     ) -> Reply<proto::Image> {
         let (caller, mut stream) = Caller::of(request)?;
         let folder = self.image_folder()?;
-        let _upload = folder.begin_upload()?;
         let first = receive(&mut stream).await?;
         let worker = self.worker(&caller, Scope::Dispatch, first.report.as_ref())?;
         let (store, task) = self.find_parent(&first.parent).await?;
         let reported = self.reported_task(worker, &store, &task);
         let mut violations = Violations::new();
-        self.is_late(&reported, &task, &mut violations).await?;
+        let is_late = self.is_late(&reported, &task, &mut violations).await;
+        let task_name = Collection::Tasks.name(task.id);
+        is_late.map_err(|error| named_as(&first.parent, &task_name, error))?;
         Error::check(violations)?;
-        let file = read_file(first, &mut stream).await?;
+        // Only now: a caller that may not upload takes the place of no other.
+        let _in_progress = folder.begin_upload()?;
+        let _upload = self.uploads.begin(caller.id).await?;
+        let content = receive_file(first, &mut stream).await?;
+        let file = self.uploads.parse(content).await?;
 
         let zone = store.time_zone_name().to_owned();
         let (image, effect) = self.add_image(folder, reported, store, task, file).await?;
@@ -69,12 +141,16 @@ impl proto::images_server::Images for Services {
         let (caller, request) = Caller::of(request)?;
         let folder = self.image_folder()?;
         let (image, zone) = self.find_image(&caller, request.name).await?;
-        let file = folder.get(image.id).await.map_err(|error| match error {
-            object_store::Error::NotFound { .. } => {
-                Error::Bug(format!("the file of the image {} is missing", image.id))
+        let file = match folder.get(image.id).await {
+            Err(object_store::Error::NotFound { .. }) => {
+                // Unless it was erased since.
+                let name = Collection::Images.name(image.id);
+                self.find_image(&caller, name).await?;
+                let message = format!("the file of the image {} is missing", image.id);
+                return Err(Error::Bug(message).into());
             }
-            error => error.into(),
-        })?;
+            file => file.map_err(Error::from)?,
+        };
         let head = GetImageResponse {
             image: Some(message(&image, &zone)),
             content: Vec::new(),
@@ -110,8 +186,9 @@ impl Services {
         };
         let not_found = || Error::NotFound(name.to_owned());
         let found = incidents::find(self.storage.reader(), IncidentId(id)).await?;
-        let task = found.ok_or_else(not_found)?.task_id;
-        self.find_any_task(&Collection::Tasks.name(task)).await
+        let task = Collection::Tasks.name(found.ok_or_else(not_found)?.task_id);
+        let found = self.find_any_task(&task).await;
+        found.map_err(|error| named_as(name, &task, error))
     }
 
     /// Stores an image of a task, unless the task has it. The file first: one without a row is deleted later.
@@ -207,27 +284,31 @@ impl Services {
     }
 }
 
-/// Receives the rest of an upload, and reads its image.
-async fn read_file(
+/// An error that names a task, in the words of a caller that named it, or its incident, as the parent of an image.
+fn named_as(parent: &str, task: &str, error: Error) -> Error {
+    match error {
+        Error::NotFound(name) if name == task => Error::NotFound(parent.to_owned()),
+        error => error,
+    }
+}
+
+/// Receives the rest of an upload.
+async fn receive_file(
     first: UploadImageRequest,
     stream: &mut Streaming<UploadImageRequest>,
-) -> Result<ImageFile, Error> {
-    let (mut content, mut chunk) = (Vec::new(), first);
+) -> Result<Bytes, Error> {
+    // Allocated once: what is grown is copied, and takes up to three times its size.
+    let (mut content, mut chunk) = (Vec::with_capacity(MAX_BYTES), first);
     loop {
-        content.extend_from_slice(&chunk.content);
-        if content.len() > MAX_BYTES {
+        if content.len() + chunk.content.len() > MAX_BYTES {
             return Err(unacceptable(Unacceptable::TooLarge));
         }
+        content.extend_from_slice(&chunk.content);
         if chunk.is_last {
-            break;
+            return Ok(content.into());
         }
         chunk = receive(stream).await?;
     }
-    let content = Bytes::from(content);
-    let read = tokio::task::spawn_blocking(move || ImageFile::read(content));
-    // A file with which the parser cannot deal is no image either.
-    let read = read.await.unwrap_or(Err(Unacceptable::NoImage));
-    read.map_err(unacceptable)
 }
 
 fn unacceptable(why: Unacceptable) -> Error {
@@ -255,5 +336,46 @@ fn message(image: &Image, time_zone: &str) -> proto::Image {
         size_bytes: image.size,
         create_time: Some(timestamp(image.created_at)),
         time_zone: time_zone.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_has_a_share_of_the_uploads_and_others_wait_for_their_turn() {
+        let uploads = Uploads::new();
+        let [first, second, third] = [(); 3].map(|()| ApiClientId::new());
+        let mut begun = Vec::new();
+        for client in [first, second] {
+            for _ in 0..MAX_UPLOADS_PER_CLIENT {
+                begun.push(uploads.begin(client).await.unwrap());
+            }
+            let refused = uploads.begin(client).now_or_never().unwrap().map(drop);
+            assert!(matches!(refused, Err(Error::TooManyCalls { .. })));
+        }
+
+        let refused = uploads.begin(third).await.map(drop);
+        assert!(matches!(
+            refused,
+            Err(Error::Storage(storage::Error::Overloaded))
+        ));
+        let mut waiting = Box::pin(uploads.begin(third));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        begun.pop();
+        assert!(waiting.await.is_ok());
+    }
+
+    #[test]
+    fn a_task_that_is_not_found_is_named_as_the_caller_named_it() {
+        let named = |error| named_as("incidents/1", "tasks/1", error).to_string();
+
+        let [task, courier] =
+            ["tasks/1", "couriers/1"].map(|name| Error::NotFound(name.to_owned()));
+        assert_eq!(named(task), "incidents/1 does not exist");
+        assert_eq!(named(courier), "couriers/1 does not exist");
     }
 }

@@ -7,7 +7,7 @@ mod deliveries;
 mod delivery_changes;
 pub(crate) mod events;
 pub(crate) mod feed;
-mod images;
+pub(crate) mod images;
 mod incidents;
 pub(crate) mod master_keys;
 mod notifications;
@@ -36,7 +36,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::task::TaskTracker;
 use tonic::{Response, Status};
 
-use self::{events::EventLog, feed::Feed, tasks::TaskLog, tracking::Estimates};
+use self::{events::EventLog, feed::Feed, images::Uploads, tasks::TaskLog, tracking::Estimates};
 use crate::{
     auth::{authenticator::Authenticator, caller::Caller, rate_limits::RateLimits},
     config::Config,
@@ -85,6 +85,7 @@ pub(crate) struct Services {
     pub(crate) estimates: Estimates,
     /// None if the platform keeps no images.
     pub(crate) images: Option<Arc<ImageFolder>>,
+    pub(crate) uploads: Uploads,
     /// The open streams of the feeds.
     pub(crate) watches: Arc<Concurrency<ApiClientId>>,
     /// Tracks the streams and reports, so that shutdown waits for them.

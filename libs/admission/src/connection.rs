@@ -83,6 +83,8 @@ pub(crate) struct Exchange {
     phase: Mutex<Phase>,
     /// None if the client may not have more.
     permit: Option<Permit<IpAddr>>,
+    /// How much of the permit is for a response that is not there yet, in bytes.
+    pub(crate) reserved: AtomicUsize,
 }
 
 /// How far an exchange is; it never goes back.
@@ -197,6 +199,7 @@ impl Connection {
             pace: Mutex::new(Pace::new(self.timeouts.unread)),
             phase: Mutex::new(Phase::Receiving),
             permit,
+            reserved: AtomicUsize::default(),
         });
         state.next_id += 1;
         state
@@ -290,6 +293,15 @@ impl RequestMemory {
     /// have as many.
     pub fn grow(&self, bytes: usize) -> bool {
         self.0.grow(bytes)
+    }
+
+    /// Like [`Self::grow`], for a response that is collected before it is sent: it does not count again.
+    pub fn reserve_response(&self, bytes: usize) -> bool {
+        let is_permitted = self.0.grow(bytes);
+        if is_permitted {
+            self.0.reserved.fetch_add(bytes, Ordering::Relaxed);
+        }
+        is_permitted
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::{
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -108,7 +108,8 @@ impl<B: Body> Sliced<B> {
         exchange.enter(Phase::Responding);
         let (mut parts, body) = response.into_parts();
         let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-        let is_permitted = exchange.is_admitted() && (length == 0 || exchange.grow(length));
+        let more = length.saturating_sub(exchange.reserved.load(Ordering::Relaxed));
+        let is_permitted = exchange.is_admitted() && (more == 0 || exchange.grow(more));
         if !is_permitted {
             refuse(&mut parts);
         }
@@ -206,7 +207,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Pool, Timeouts, Usage,
+        Pool, RequestMemory, Timeouts, Usage,
         connection::{Check, Connection},
     };
 
@@ -262,6 +263,22 @@ mod tests {
         drop(slices);
         assert_eq!(memory.total(), 40_000 + REQUEST);
         drop(last);
+        assert_eq!(memory.total(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_response_that_was_reserved_counts_once() {
+        let (connection, memory) = connection();
+        let exchange = connection.begin(connection.peer, false, REQUEST);
+        let reserved = RequestMemory(Arc::clone(&exchange));
+        assert!(reserved.reserve_response(40_000) && !reserved.reserve_response(MEMORY));
+        drop(reserved);
+
+        let response = Sliced::respond(exchange, response(50_000));
+
+        assert_eq!(response.status(), 200);
+        assert_eq!(memory.total(), 50_000 + REQUEST);
+        drop(response);
         assert_eq!(memory.total(), 0);
     }
 

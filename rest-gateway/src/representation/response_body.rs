@@ -64,21 +64,30 @@ impl FixedBody {
     }
 }
 
+/// The digest of the name of a body that never changes, in a response's extensions: it stands for that of the bytes.
+#[derive(Clone, Copy)]
+struct Identity([u8; 32]);
+
+/// Names the body of a response, which never changes. Its bytes need not be there to know the entity tag.
+pub(crate) fn identify(response: &mut Response<Bytes>, name: &str) {
+    let identity = Identity(Sha256::digest(name).into());
+    response.extensions_mut().insert(identity);
+}
+
+/// Whether the client has a response, whose body [`tag`] then removes.
+pub(crate) fn is_known(request_headers: &HeaderMap, response: &Response<Bytes>) -> bool {
+    knows(request_headers, &tag_of(response))
+}
+
 /// Adds an `ETag` to the response to a `GET`, and removes the body if the client has it. The tag
-/// is a digest of the bytes, so it changes whenever a client could see a difference. Responses
-/// with `no-store` stay unchanged.
+/// is a digest of the bytes, or of the name of what never changes, so it changes whenever a client could see a
+/// difference. Responses with `no-store` stay unchanged.
 pub(crate) fn tag(request_headers: &HeaderMap, response: &mut Response<Bytes>) {
     if response.status() != StatusCode::OK || is_no_store(response.headers()) {
         return;
     }
     let tag = tag_of(response);
-    let is_known = request_headers
-        .get_all(IF_NONE_MATCH)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .any(|known| is_same(known.trim(), &tag));
-
+    let is_known = knows(request_headers, &tag);
     let headers = response.headers_mut();
     if let Ok(tag) = HeaderValue::from_str(&format!("W/{tag}")) {
         headers.insert(ETAG, tag);
@@ -153,9 +162,21 @@ fn tag_of(response: &Response<Bytes>) -> String {
         digest.update(media_type.as_bytes());
     }
     digest.update([0]);
-    digest.update(FixedBody::digest_of(response));
+    digest.update(match response.extensions().get::<Identity>() {
+        Some(Identity(digest)) => *digest,
+        None => FixedBody::digest_of(response),
+    });
     let tag = URL_SAFE_NO_PAD.encode(&digest.finalize()[..TAG_BYTES]);
     format!("\"{tag}\"")
+}
+
+/// Whether a tag is one of those that the client has.
+fn knows(request_headers: &HeaderMap, tag: &str) -> bool {
+    let values = request_headers.get_all(IF_NONE_MATCH).iter();
+    values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|known| is_same(known.trim(), tag))
 }
 
 /// The weak comparison (RFC 9110 §8.8.3.2).

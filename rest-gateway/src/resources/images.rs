@@ -16,7 +16,10 @@ use serde::Serialize;
 use crate::{
     core_pool::rpc,
     error::Error,
-    representation::json_ld::{self, Node, StoreTimeZone},
+    representation::{
+        json_ld::{self, Node, StoreTimeZone},
+        response_body,
+    },
     request::{HandlerResult, Request},
     violations::ViolationCollector,
 };
@@ -188,17 +191,24 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
     let mut stream = request
         .call(GetImageRequest { name }, rpc!(ImagesClient.get_image))
         .await?;
-    let (mut content_type, mut content) = (None, BytesMut::new());
+    let first = stream.message().await?.unwrap_or_default();
+    let image = first.image.ok_or_else(|| Error::incomplete("an image"))?;
+    let content_type = HeaderValue::from_str(&image.content_type).map_err(Error::internal)?;
+    let mut response = Response::new(Bytes::new());
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response_body::identify(&mut response, &image.name);
+    if response_body::is_known(request.headers(), &response) {
+        return Ok(response);
+    }
+    let size = usize::try_from(image.size_bytes).map_err(Error::internal)?;
+    if !request.memory.reserve_response(size) {
+        return Err(Error::overloaded());
+    }
+    let mut content = BytesMut::with_capacity(size);
+    content.extend_from_slice(&first.content);
     while let Some(message) = stream.message().await? {
-        if let Some(image) = message.image {
-            content.reserve(usize::try_from(image.size_bytes).unwrap_or_default());
-            content_type = Some(image.content_type);
-        }
         content.extend_from_slice(&message.content);
     }
-    let content_type = content_type.ok_or_else(|| Error::incomplete("the type of an image"))?;
-    let content_type = HeaderValue::from_str(&content_type).map_err(Error::internal)?;
-    let mut response = Response::new(content.freeze());
-    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    *response.body_mut() = content.freeze();
     Ok(response)
 }

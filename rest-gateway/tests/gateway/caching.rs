@@ -1,7 +1,8 @@
 //! Entity tags, `HEAD` and compressed responses.
 
 use http::Method;
-use proto::{AccessToken, Task, Webhook, task};
+use proto::{AccessToken, GetImageResponse, Image, Task, Webhook, task};
+use tonic::Status;
 
 use crate::harness::{
     Client, Platform, Reply,
@@ -54,6 +55,63 @@ async fn a_conditional_get_is_304_until_the_resource_changes() {
         (200, &"DONE".into())
     );
     assert_ne!(changed.header("etag"), Some(tag));
+}
+
+async fn get_image(platform: &Platform, known: &str, size_bytes: u32, file: &[&str]) -> Reply {
+    let head = GetImageResponse {
+        image: Some(Image {
+            name: format!("images/{ID}"),
+            content_type: "image/png".to_owned(),
+            size_bytes,
+            ..Image::default()
+        }),
+        ..GetImageResponse::default()
+    };
+    let chunks = file.iter().map(|content| GetImageResponse {
+        image: None,
+        content: content.as_bytes().to_vec(),
+    });
+    let mut messages: Vec<_> = [head].into_iter().chain(chunks).map(Ok).collect();
+    if file.is_empty() {
+        messages.push(Err(Status::internal("the file is read")));
+    }
+    platform.core.will_respond(messages);
+    let path = format!("/api/images/{ID}");
+    let request = platform.client.request(Method::GET, &path);
+    let request = request.header("if-none-match", known);
+    platform.client.send(request, "").await
+}
+
+#[tokio::test]
+async fn an_image_that_the_client_has_is_304_before_its_file_is_read() {
+    let platform = Platform::start().await;
+
+    let first = get_image(&platform, "\"other\"", 6, &["pix", "els"]).await;
+    let tag = first.header("etag").unwrap();
+    let same = get_image(&platform, tag, 6, &[]).await;
+    let unreadable = get_image(&platform, "\"other\"", 6, &[]).await;
+
+    assert_eq!(
+        (first.status.as_u16(), &first.body[..]),
+        (200, &b"pixels"[..])
+    );
+    assert_eq!(first.header("content-type"), Some("image/png"));
+    assert_eq!((same.status.as_u16(), &same.body[..]), (304, &b""[..]));
+    for name in ["etag", "cache-control"] {
+        assert_eq!(same.header(name), first.header(name), "{name}");
+    }
+    assert_eq!(first.header("cache-control"), Some("private, no-cache"));
+    assert_eq!(unreadable.status, 500);
+}
+
+#[tokio::test]
+async fn an_image_for_which_there_is_no_memory_is_503_before_its_file_is_read() {
+    let platform = Platform::start().await;
+
+    let refused = get_image(&platform, "\"other\"", 64 << 20, &[]).await;
+
+    assert_eq!(refused.status, 503);
+    assert_eq!(refused.error()["code"], "overloaded");
 }
 
 #[tokio::test]

@@ -128,6 +128,24 @@ async fn a_body_that_stalls_is_408_within_seconds() {
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
 }
 
+#[tokio::test]
+async fn an_image_may_arrive_for_longer_than_other_requests_take_but_not_stall() {
+    let platform = Platform::start_with(|config| {
+        config.read_timeout = Duration::from_millis(100);
+        config.request_timeout = Duration::from_millis(100);
+    })
+    .await;
+    let begun = Instant::now();
+
+    let request = "POST /api/task_images HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a\r\n\
+                   Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 10\r\n\r\n-";
+    let response = platform.client.send_raw(request.as_bytes()).await;
+
+    assert!(response.starts_with("HTTP/1.1 408 "), "{response}");
+    assert!(begun.elapsed() > Duration::from_secs(2));
+    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+}
+
 /// The memory for bodies is shared among peers. Behind a proxy, each of its clients is a peer.
 #[tokio::test]
 async fn a_proxys_client_that_fills_its_share_of_memory_does_not_affect_another() {

@@ -118,8 +118,12 @@ on_both_databases! {
         assert_eq!(uploaded.task, order.dropoff);
         assert_eq!(desk.task(&order.dropoff).await.images, [uploaded.name]);
         let unknown = format!("incidents/{UNKNOWN_ID}");
-        let refused = desk.upload(&unknown, &jpeg("wet", "")).await.unwrap_err();
-        assert_unknown(&refused, &unknown);
+        let ben = desk.courier("Ben").await;
+        let of_ben = phone(platform, &ben).await;
+        for (uploader, parent) in [(&desk, &unknown), (&of_ben, &incident)] {
+            let refused = uploader.upload(parent, &jpeg("door", "")).await.unwrap_err();
+            assert_unknown(&refused, parent);
+        }
     }
 
     async fn the_same_image_of_a_task_is_stored_once(platform: &Platform) {

@@ -8,10 +8,11 @@ use std::{
     time::Duration,
 };
 
-use futures_util::stream::Empty;
+use futures_util::stream::{self, BoxStream, Empty, StreamExt as _};
 use proto::{
-    CreateDeliveryRequest, Violation,
+    CreateDeliveryRequest, GetImageResponse, Violation,
     deliveries_server::{Deliveries, DeliveriesServer},
+    images_server::{Images, ImagesServer},
     incidents_server::{Incidents, IncidentsServer},
     retail_prices_server::{RetailPrices, RetailPricesServer},
     tasks_server::{Tasks, TasksServer},
@@ -24,7 +25,7 @@ use rest_gateway::CoreUrl;
 use tokio::{net::TcpListener, sync::Notify};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::{
-    Code, Request, Response, Status, async_trait,
+    Code, Request, Response, Status, Streaming, async_trait,
     metadata::{MetadataMap, MetadataValue},
     transport::{Server, server::TcpIncoming},
 };
@@ -72,6 +73,7 @@ impl FakeCore {
             .add_service(DeliveriesServer::new(services.clone()))
             .add_service(TasksServer::new(services.clone()))
             .add_service(IncidentsServer::new(services.clone()))
+            .add_service(ImagesServer::new(services.clone()))
             .add_service(RetailPricesServer::new(services.clone()))
             .add_service(TimeSlotsServer::new(services.clone()))
             .add_service(WebhooksServer::new(services.clone()))
@@ -205,6 +207,28 @@ fn invalid(violations: Vec<Violation>) -> Status {
         "violations",
         ErrorDetails::with_bad_request(violations.collect::<Vec<_>>()),
     )
+}
+
+#[async_trait]
+impl Images for ScriptedServices {
+    type GetImageStream = BoxStream<'static, Result<GetImageResponse, Status>>;
+
+    async fn upload_image(
+        &self,
+        request: Request<Streaming<proto::UploadImageRequest>>,
+    ) -> Result<Response<proto::Image>, Status> {
+        self.respond(request.map(drop)).await
+    }
+
+    /// Its response is a vector of the messages.
+    async fn get_image(
+        &self,
+        request: Request<proto::GetImageRequest>,
+    ) -> Result<Response<Self::GetImageStream>, Status> {
+        let response: Response<Vec<Result<GetImageResponse, Status>>> =
+            self.respond(request).await?;
+        Ok(response.map(|messages| stream::iter(messages).boxed()))
+    }
 }
 
 macro_rules! scripted_services {
