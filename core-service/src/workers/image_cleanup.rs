@@ -14,8 +14,8 @@ use crate::{error::Error, images::ImageFolder};
 /// How often to look for erased images, which other cores may have queued.
 const INTERVAL: Duration = Duration::from_mins(1);
 
-/// How often to look for files without rows and for interrupted writes. One that had none the last time, either, is deleted: an upload takes far
-/// less.
+/// How often to look for files without rows and for those of interrupted writes. One that was found the last time, too, is
+/// deleted: an upload takes far less.
 const SWEEP_INTERVAL: Duration = Duration::from_hours(6);
 
 /// How many files are deleted, or looked up, at a time.
@@ -119,7 +119,7 @@ impl ImageCleanup {
             };
             for ids in directory.images.chunks(BATCH as usize) {
                 let existing = images::find_existing(self.storage.reader(), ids).await?;
-                orphans.extend(ids.iter().filter(|id| !existing.contains(id)));
+                orphans.extend(ids.iter().copied().filter(|id| !existing.contains(id)));
             }
             interrupted.extend(directory.interrupted);
         }

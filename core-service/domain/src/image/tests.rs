@@ -177,7 +177,7 @@ fn of_a_jpeg_only_known_segments_are_kept() {
 
     let read = ImageFile::read(sent).unwrap();
 
-    let kept = [
+    let kept: [Part; 8] = [
         JFIF,
         ADOBE,
         COLOURS,
@@ -229,7 +229,8 @@ fn of_a_png_known_chunks_are_kept_once_and_only_of_the_length_that_they_have() {
 
     let kept = png_of(&[IHDR, colours, palette, IDAT, IDAT, IEND]);
     assert_eq!(read.content, kept);
-    for critical in [IHDR, (b"IEND", b"at home"), (b"HOME", b"at home")] {
+    let unknown: [Part; 3] = [IHDR, (b"IEND", b"at home"), (b"HOME", b"at home")];
+    for critical in unknown {
         let refused = ImageFile::read(png_of(&[IHDR, IDAT, critical, IEND]));
         assert_eq!(refused, Err(Unacceptable::NoImage));
     }
