@@ -32,6 +32,7 @@ fn grpc_is_served_over_tls_while_the_platform_itself_and_its_commands_need_no_ce
         flag("grpc-tls-client-ca", &caller.certificate),
         // Beyond loopback, where gRPC without TLS would be refused.
         "--core-listen=0.0.0.0:0".to_owned(),
+        "--demo-on-a-network=yes".to_owned(),
         "--allow-http".to_owned(),
         "--allow-network=127.0.0.0/8".to_owned(),
     ];
@@ -96,6 +97,7 @@ fn without_tls_grpc_is_not_served_beyond_loopback() {
         "start",
         "--rest-listen=127.0.0.1:0",
         "--core-listen=0.0.0.0:0",
+        "--demo-on-a-network=yes",
     ];
 
     let rejected = run_delivery(&directory.path().join("data"), &start);

@@ -79,6 +79,7 @@ pub(super) const REFERENCES: &[(&str, Collection)] = &[
         "PriceLists/ExplainPrice delivery.retail_price",
         RetailPrices,
     ),
+    ("PriceLists/ExplainPrice name", Deliveries),
     ("PriceLists/ExplainPrice store", Stores),
     ("PriceLists/GetPriceList store", Stores),
     ("PriceLists/ListPriceLists store", Stores),
