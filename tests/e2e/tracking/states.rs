@@ -170,14 +170,22 @@ on_both_databases! {
         let delivery = platform.client().await.create_delivery(draft()).await;
         let page = path(platform, &delivery);
         let dropoff = iri(&delivery["dropoff"]);
-        platform.run_delivery(&["tasks", "fail", dropoff, "--reason=REFUSED"]).await;
-        let (_, refused) = read(platform, &page).await;
-        assert_eq!(refused[1..3], ["Not delivered", "The parcel was refused."]);
+        for task in [iri(&delivery["pickup"]), dropoff] {
+            platform.run_delivery(&["tasks", "complete", task]).await;
+        }
+        let (_, delivered) = read(platform, &page).await;
+        assert_eq!(delivered[1], "Delivered");
 
         platform.run_delivery(&["tasks", "reopen", dropoff]).await;
 
         let expected = [
-            "Demo shop", PROMISED, "Ordered 2 April, 11:00", "Collected", "On its way", "Delivered", ADDRESS,
+            "Demo shop",
+            PROMISED,
+            "Ordered 2 April, 11:00",
+            "Collected 2 April, 11:00",
+            "On its way 2 April, 11:00",
+            "Delivered",
+            ADDRESS,
         ];
         let expected = (200, expected.map(str::to_owned).to_vec());
         assert_eq!(read(platform, &page).await, expected);
