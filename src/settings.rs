@@ -40,7 +40,7 @@ pub struct Settings {
     pub no_demo: bool,
 
     /// Serve the demo shop although a listener or the public URL is not on loopback. Default: no; the
-    /// start is refused. Example: `--demo-on-a-network yes`
+    /// start is refused. Example: `yes`
     #[arg(
         long,
         env = "DELIVERY_DEMO_ON_A_NETWORK",

@@ -176,9 +176,9 @@ async fn wait_for_database(
             result => return result,
         };
         let reason = error_message(&error.into());
-        if *starting.0.lock() != reason {
+        let before = std::mem::replace(&mut *starting.0.lock(), reason.clone());
+        if before != reason {
             tracing::warn!("not ready, and waits: {reason}");
-            *starting.0.lock() = reason;
             // Otherwise the service manager ends a start that takes long.
             service_manager::notify_ready();
         }
