@@ -233,10 +233,11 @@ async fn a_core_without_addresses_is_not_ready_and_serves_no_requests_while_anot
         wait_until_not_ready(platform.health(1)).await,
         reason.replace(&gazetteer_file(0), &gazetteer_file(1))
     );
-    platform
-        .gateway
-        .wait_for_line("core is not ready or is shutting down")
-        .await;
+    let unready = format!(
+        "core is not ready or is shutting down core=http://{}",
+        platform.cores[1].addr
+    );
+    platform.gateway.wait_for_line(&unready).await;
     let shop = platform.shop().await;
     let draft = json!({
         "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00" }
