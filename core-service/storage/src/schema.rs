@@ -26,16 +26,18 @@ pub(super) fn not_bootstrapped() -> Error {
 /// Is given the name of each migration that has been applied.
 type Report<'a> = &'a mut (dyn FnMut(&'static str) + Send);
 
-/// Applies the pending migrations. Several cores may start at the same time: all but one fail, and
-/// find nothing to apply when they retry.
+/// Applies the pending migrations. Several cores may start at the same time: of each migration, all but one
+/// fail, and find it applied when they retry.
 pub(super) async fn migrate(session: &Session) -> Result<(), Error> {
-    let mut tries = 1;
+    let (mut tries, mut left) = (1, usize::MAX);
     loop {
         match apply_pending(session, &mut |_| ()).await {
             Err(Unusable::Database(_)) if tries < 5 => {
                 // Up to 128 ms.
                 tokio::time::sleep(super::connections::jitter(7)).await;
-                tries += 1;
+                let pending = pending(session).await.map_or(left, |names| names.len());
+                tries = if pending < left { 1 } else { tries + 1 };
+                left = pending;
             }
             result => return result.map_err(|error| explain_lock(error.into())),
         }
