@@ -172,6 +172,16 @@ def history(platform, client, task):
     return events
 
 
+def report_incident(platform, client, task, description):
+    import grpc
+    from delivery.v1 import incidents_pb2, incidents_pb2_grpc
+
+    token = Client(platform.ready["base_url"], client, "dispatch").token
+    incidents = incidents_pb2_grpc.IncidentsStub(grpc.insecure_channel(platform.listen[1]))
+    incidents.ReportIncident(incidents_pb2.ReportIncidentRequest(task=task, description=description),
+                             metadata=[("authorization", f"Bearer {token}")], timeout=TIMEOUT)
+
+
 def work(programs, phone, tasks):
     """What the courier does in the basement; returns what the phone prints."""
     (pickup, dropoff), (other_pickup, other_dropoff) = tasks
@@ -244,8 +254,6 @@ def day(platform, programs, phone, desk):
     assert programs.phone(phone, "sync") == []
     sending = datetime.now(timezone.utc) - platform_learns
     shows(Ada="DONE DONE DONE FAILED", Bob="DONE DONE")
-    incident = f"open incident, {ADDRESSES['pickup']}: DONE was reported by a courier while the task is DONE\n"
-    wait_for(programs.incidents, lambda: programs.incidents() == {incident})
 
     assigned = ["created unspecified", "assigned dispatch"]
     done = ["started courier", "done courier"]
@@ -261,6 +269,10 @@ def day(platform, programs, phone, desk):
                 # By the platform's clock, but for the time that a request takes.
                 assert began <= occurred <= ended + sending, (told, occurred, began, ended)
                 assert learned >= platform_learns, (told, learned)
+
+    report_incident(platform, desk, third[1], "The lift is broken")
+    incident = f"open incident, {ADDRESSES['dropoff']}: The lift is broken\n"
+    wait_for(programs.incidents, lambda: programs.incidents() == {incident})
 
     platform.kill()
     platform.forget_changes()

@@ -74,7 +74,7 @@ GET /api/api_apps/{id}                        -          200  private, no-cache
 GET /api/stores/{id}                          -          200  private, no-cache
 GET /api/settings                             -          200  no-cache
 GET /t/{trackingToken}                        -          200  private, no-cache
-GET /t/{trackingToken}/logo                   -          200  no-cache
+GET /t/{trackingToken}/files/logo             -          200  no-cache
 GET /t/files/{asset}                          -          200  no-cache
 GET /api                                      -          200  no-cache
 GET /api/contexts/{name}                      -          200  no-cache

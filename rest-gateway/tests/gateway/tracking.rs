@@ -253,7 +253,7 @@ async fn a_page_has_the_logo_and_the_colour_of_its_shop() {
 
     let beginning = format!(
         "<main class=\"colour-7\" aria-live=\"polite\" data-seconds=\"15\">\n\
-         <p class=\"shop\"><img class=\"logo\" src=\"{TOKEN}/logo?abc_-1\" alt=\"\"><bdi dir=\"auto\">"
+         <p class=\"shop\"><img class=\"logo\" src=\"{TOKEN}/files/logo?abc_-1\" alt=\"\"><bdi dir=\"auto\">"
     );
     assert!(page.text().contains(&beginning), "{}", page.text());
     let policy = page.header("content-security-policy").unwrap();
@@ -273,7 +273,7 @@ async fn a_logo_is_kept_at_the_url_that_names_its_version() {
 
         let logo = platform
             .client
-            .get(&format!("/t/{TOKEN}/logo{query}"))
+            .get(&format!("/t/{TOKEN}/files/logo{query}"))
             .await;
 
         assert_eq!((logo.status.as_u16(), &*logo.body), (200, &b"RIFF"[..]));
@@ -290,7 +290,7 @@ async fn a_logo_is_kept_at_the_url_that_names_its_version() {
 
     let missing = core_status(Code::NotFound, "NOT_FOUND", "there is none");
     platform.core.will_fail(missing);
-    let error = platform.client.get(&format!("/t/{TOKEN}/logo")).await;
+    let error = platform.client.get(&format!("/t/{TOKEN}/files/logo")).await;
     assert_eq!(
         (error.status.as_u16(), &error.error()["code"]),
         (404, &"not_found".into())

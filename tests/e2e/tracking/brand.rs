@@ -31,7 +31,7 @@ on_both_databases! {
         let token = page.strip_prefix("/t/").unwrap();
         let before = html(platform, &page).await;
         assert!(before.contains("<main aria-live") && !before.contains("<img"), "{before}");
-        let logo = format!("{page}/logo");
+        let logo = format!("{page}/files/logo");
         assert_eq!(get(platform, &logo).await.expect(404)["code"], "not_found");
 
         let with_colour = [&set_logo(platform)[..], &["--colour=7"]].concat();
@@ -40,7 +40,7 @@ on_both_databases! {
         let version = store["logo"].as_str().unwrap();
         assert_eq!((store["colour"].clone(), version.len()), (json!(7), 16));
         let shown = html(platform, &page).await;
-        let image = format!("<img class=\"logo\" src=\"{token}/logo?{version}\" alt=\"\">");
+        let image = format!("<img class=\"logo\" src=\"{token}/files/logo?{version}\" alt=\"\">");
         assert!(shown.contains("<main class=\"colour-7\"") && shown.contains(&image), "{shown}");
         let kept = get(platform, &format!("{logo}?{version}")).await;
         assert_eq!((kept.status, &kept.body[..]), (200, LOGO));
@@ -64,9 +64,9 @@ on_both_databases! {
         platform.run_delivery(&set_logo(platform)).await;
         let delivery = platform.client().await.create_delivery(draft()).await;
         let page = path(platform, &delivery);
-        let logo = format!("{page}/logo");
+        let logo = format!("{page}/files/logo");
         assert_eq!(get(platform, &logo).await.status, 200);
-        for wrong in ["/t/x/logo".to_owned(), format!("/t/{}/logo", "A".repeat(43)), format!("{page}A/logo")] {
+        for wrong in ["/t/x/files/logo".to_owned(), format!("/t/{}/files/logo", "A".repeat(43)), format!("{page}A/files/logo")] {
             assert_eq!(get(platform, &wrong).await.expect(404)["code"], "not_found", "{wrong}");
         }
 

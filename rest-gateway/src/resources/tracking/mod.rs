@@ -1,5 +1,5 @@
 //! `/t/{trackingToken}`: where a parcel is, as a page for its recipient in the language of the browser. `/t/files`
-//! has its style sheet, and the script that looks for a change; `/t/{trackingToken}/logo` the shop's logo.
+//! has its style sheet, and the script that looks for a change; `/t/{trackingToken}/files/logo` the shop's logo.
 
 mod page;
 
@@ -120,7 +120,7 @@ async fn find(request: &Request) -> Result<TrackedDelivery, Error> {
         .await
 }
 
-/// `GET /t/{trackingToken}/logo`
+/// `GET /t/{trackingToken}/files/logo`
 pub(crate) async fn get_logo(request: Request) -> HandlerResult {
     let token = token(&request)?;
     let get = rpc!(TrackingClient.get_tracking_logo);

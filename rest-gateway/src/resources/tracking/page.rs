@@ -174,7 +174,7 @@ pub(super) fn of_delivery(
             shop,
             telephone: &tracked.store_telephone,
             colour: tracked.store_colour,
-            logo: (!version.is_empty()).then(|| format!("{token}/logo?{version}")),
+            logo: (!version.is_empty()).then(|| format!("{token}/files/logo?{version}")),
             promised_beside: promised,
             steps: times.steps(tracked)?,
             address: address
