@@ -67,12 +67,16 @@ def generate(document, folder):
         config.write_text(json.dumps({
             "generatorName": generator, "inputSpec": str(document), "outputDir": str(folder / name)}))
         batch.append(config)
+    # It reads bytes of this media type only.
+    images = {f"image/{kind}": "application/octet-stream" for kind in ("jpeg", "png", "webp")}
+    client_config = folder / "client.json"
+    client_config.write_text(json.dumps({"content_type_overrides": images}))
     together(
         lambda: lint(document),
         lambda: run("openapi-generator", "openapi-generator-cli", "batch", "--fail-fast", *batch,
                     folder=folder, checked=warnings_of_openapi_generator),
         lambda: run("openapi-python-client", "openapi-python-client", "generate", "--path", document,
-                    "--output-path", folder / "client", "--meta", "none", "--fail-on-warning"),
+                    "--output-path", folder / "client", "--meta", "none", "--fail-on-warning", "--config", client_config),
         lambda: run("openapi-ts", "openapi-ts", "--input", document, "--output", folder / "hey",
                     folder=folder),
     )
