@@ -216,6 +216,7 @@ pub(super) const OPTIONAL: &[&str] = &[
     "Images/UploadImage report.on_behalf_of",
     "Incidents/ListIncidents task",
     "Incidents/ReportIncident report.on_behalf_of",
+    "PriceLists/ExplainPrice name",
     "RetailPrices/CalculateRetailPrice store",
     "Tasks/CompleteTask report.on_behalf_of",
     "Tasks/CompleteTasks report.on_behalf_of",
