@@ -3,7 +3,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::Command,
 };
 
 use crate::{postgres_programs, psql_session::PsqlSession, resource_script::ResourceScript};
@@ -216,13 +216,6 @@ impl Postgres {
         let mut command = Command::new(self.programs.join(name));
         command.envs([("PGHOST", &*self.directory), ("PGUSER", "delivery")]);
         command
-    }
-
-    /// Starts statements in one transaction, without waiting for them.
-    pub(crate) fn start_sql(&self, statements: &str) -> Child {
-        let mut psql = self.psql();
-        psql.args(["--command", statements]);
-        psql.stdout(Stdio::null()).spawn().unwrap()
     }
 
     /// Starts a session that runs statements one after the other.
