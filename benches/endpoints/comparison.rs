@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use futures_util::{StreamExt as _, stream};
+
 use crate::{
     CONNECTIONS, DURATION, ROUNDS,
     endpoints::{CREATE, Endpoint},
@@ -9,8 +11,12 @@ use crate::{
     platform::{PROGRAM, Platform},
     postgres::Postgres,
     progress_from_warm_up, random_order,
+    requests::{complete, create},
     table::{Rates, print_costs, print_ratios},
 };
+
+/// The tasks of one measurement of completions. Each is completed once.
+const COMPLETIONS: usize = 2_000;
 
 /// Compares this program with another, such as that of an earlier commit.
 pub(crate) async fn measure(postgres: &Postgres, other: &Path) {
@@ -68,9 +74,38 @@ pub(crate) async fn compare(database: &str, platforms: &[(String, Platform)]) {
             }
         }
     }
+    for round in 0..=ROUNDS {
+        progress_from_warm_up(database, round);
+        for index in random_order(platforms.len()) {
+            let (name, platform) = &platforms[index];
+            let mut load = completions(platform).await;
+            load.repeats = false;
+            let before = platform.processor_time();
+            let sample = load.run(DURATION).await;
+            let time = platform.processor_time() - before;
+            if round > 0 {
+                let endpoint = "`PUT /api/tasks/{id}/done` of pickups";
+                rates.entry(endpoint).or_default().add(name, sample);
+                let costs = costs.entry(format!("{endpoint}, {database}, {name}"));
+                costs.or_default().push(time / sample.requests);
+            }
+        }
+    }
     for (endpoint, rates) in rates {
         let what = format!("{endpoint}, {database}");
         print_ratios(&what, &rates, &platforms[0].0, CONNECTIONS);
     }
     print_costs(&costs);
+}
+
+/// The completions of the pickups of new deliveries.
+async fn completions(platform: &Platform) -> Load {
+    let board = platform.authorize("operator_client", "tasks:all").await;
+    let requests = stream::iter(0..COMPLETIONS).map(async |_| {
+        let delivery = platform.fetch(create(&platform.authorization)).await;
+        let pickup = delivery["pickup"]["@id"].as_str().unwrap();
+        complete(&board, pickup.strip_prefix("/api/tasks/").unwrap())
+    });
+    let requests = requests.buffer_unordered(CONNECTIONS).collect().await;
+    Load::new(&platform.base_url, requests, CONNECTIONS)
 }

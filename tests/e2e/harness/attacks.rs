@@ -242,8 +242,8 @@ pub(crate) fn begun_connections(addr: &str, count: usize, begin: &[u8]) -> Vec<T
     connections.collect()
 }
 
-/// Asserts that at least 99 % of a client's calls succeed during an attack, and while its connections
-/// remain open.
+/// Asserts that at least 99 % of a client's calls, or all but one, succeed during an attack, and while its
+/// connections remain open. One may be lost: the client has the attacker's address.
 pub(crate) async fn assert_served(
     name: &str,
     attack: impl FnOnce() -> Vec<TcpStream> + Send + 'static,
@@ -268,7 +268,8 @@ pub(crate) async fn assert_served(
         "{name}: {served} of {calls} calls served in {:?}",
         started.elapsed()
     );
-    assert!(served * 100 >= calls * 99, "{name}: {served} of {calls}");
+    let lost = calls - served;
+    assert!(lost <= (calls / 100).max(1), "{name}: {served} of {calls}");
 }
 
 /// Resident memory of a process, in KiB; 0 on a machine without `/proc`.
