@@ -182,6 +182,15 @@ pub(crate) fn message_too_large(status: &Status) -> Option<Error> {
     is_too_large.then(|| too_large("MESSAGE_TOO_LARGE", "message", MAX_MESSAGE_SIZE))
 }
 
+/// The error for a stream of chunks in `content` that failed before its last: for `ended` unless it is one of a limit.
+pub(crate) fn stream_failed(status: &Status, ended: &'static str) -> Error {
+    let is_overloaded = status.code() == Code::ResourceExhausted && status.details().is_empty();
+    if is_overloaded {
+        return storage::Error::Overloaded.into();
+    }
+    message_too_large(status).unwrap_or_else(|| Error::invalid("content", "INCOMPLETE", ended))
+}
+
 /// The error for a call of which a part is larger than the limit, in bytes.
 fn too_large(reason: &'static str, part: &str, limit: usize) -> Error {
     let message = format!("the {part} of a call must be at most {limit} bytes");

@@ -15,10 +15,7 @@ use object_store::{
     Error as FileError, ObjectStoreExt as _, local::LocalFileSystem, path::Path as FilePath,
 };
 use storage::{Storage, images};
-use tokio::{
-    sync::{Notify, Semaphore, SemaphorePermit},
-    task::spawn_blocking,
-};
+use tokio::{sync::Notify, task::spawn_blocking};
 use uuid::Uuid;
 
 use crate::{error::Error, startup::StartError};
@@ -26,15 +23,11 @@ use crate::{error::Error, startup::StartError};
 /// The file with the id of the folder.
 const FOLDER_ID: &str = "folder-id";
 
-/// Limit of the uploads in progress, each of which takes the memory of an image.
-const MAX_UPLOADS: usize = 32;
-
 pub(crate) struct ImageFolder {
     files: LocalFileSystem,
     path: PathBuf,
     /// By which the database knows the folder.
     id: Uuid,
-    uploads: Semaphore,
     /// Notified when images were erased, whose files are to be deleted.
     pub(crate) erased: Notify,
 }
@@ -61,7 +54,6 @@ impl ImageFolder {
             files: files.with_fsync(true),
             path: path.to_owned(),
             id: Uuid::nil(),
-            uploads: Semaphore::new(MAX_UPLOADS),
             erased: Notify::new(),
         };
         let id = folder.identify(storage, is_own).await;
@@ -138,12 +130,6 @@ impl ImageFolder {
         };
         let content = file.bytes().await?;
         Ok(Some(String::from_utf8_lossy(&content).trim().to_owned()))
-    }
-
-    /// Permits an upload. Fails if too many are in progress.
-    pub(crate) fn begin_upload(&self) -> Result<SemaphorePermit<'_>, Error> {
-        let permit = self.uploads.try_acquire();
-        permit.map_err(|_| storage::Error::Overloaded.into())
     }
 
     /// Writes the file of an image; it is on disk when this returns. Fails if another database has taken the folder, and

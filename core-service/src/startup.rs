@@ -69,9 +69,11 @@ pub enum StartError {
 
 impl StartError {
     /// Whether waiting may mend it.
-    fn may_pass(&self) -> bool {
+    fn is_transient(&self) -> bool {
         match self {
-            Self::Database(error) | Self::SigningKeys(Error::Storage(error)) => error.may_pass(),
+            Self::Database(error) | Self::SigningKeys(Error::Storage(error)) => {
+                error.is_transient()
+            }
             _ => false,
         }
     }
@@ -172,7 +174,7 @@ async fn wait_for_database(
     let mut pause = Duration::from_millis(100);
     loop {
         let error = match open_database(config, &url, clock).await {
-            Err(error) if error.may_pass() && !url.starts_with("sqlite:") => error,
+            Err(error) if error.is_transient() && !url.starts_with("sqlite:") => error,
             result => return result,
         };
         let reason = error_message(&error.into());

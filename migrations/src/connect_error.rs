@@ -24,7 +24,7 @@ pub fn explain_connect_error(url: &str, error: &DbErr) -> Option<String> {
 
 /// Whether waiting may mend a connection error of `PostgreSQL`: it, its name or its primary is not there yet, or
 /// it starts, stops or has no free connection.
-pub fn may_pass(error: &DbErr) -> bool {
+pub fn is_transient(error: &DbErr) -> bool {
     match driver_error(error) {
         Some(sqlx::Error::Io(error)) => error.kind() != io::ErrorKind::PermissionDenied,
         Some(sqlx::Error::Database(error)) => {

@@ -26,7 +26,7 @@ mod migrator;
 mod pooler;
 
 pub use compatibility::{Unusable, applied, check_writable, is_empty, pending};
-pub use connect_error::{driver_error, explain_connect_error, may_pass};
+pub use connect_error::{driver_error, explain_connect_error, is_transient};
 pub use database_url::{
     DatabaseConfig, DatabaseServerVerification, RefusedUrl, create_sqlite_file, new_sqlite_file,
     sqlite_file,

@@ -152,8 +152,8 @@ async fn verify_database(url: &str, json: bool) -> anyhow::Result<()> {
         bar.set_length(batch.estimate.max(*read));
         bar.set_position(*read);
         count += batch.problems.len();
-        let room = MAX_PROBLEMS.saturating_sub(problems.len());
-        problems.extend(batch.problems.into_iter().take(room));
+        let left = MAX_PROBLEMS.saturating_sub(problems.len());
+        problems.extend(batch.problems.into_iter().take(left));
     };
     verification::verify(url, &mut report).await?;
     bar.finish_and_clear();

@@ -16,7 +16,6 @@ use crate::{
     cluster::Cluster,
     counting_receiver::{CountingReceiver, Received},
     courier::Courier,
-    eventually,
     failure::Failure,
     webhook_receiver::WebhookReceiver,
 };
@@ -54,24 +53,22 @@ async fn a_request_that_waits_too_long_for_an_identical_one_gets_409() {
     let shop = cluster.shop().await;
 
     // Another request that has the same key, and takes its time.
-    let mut other = cluster.postgres.start_sql(
+    let other = cluster.postgres.session(
         r"BEGIN;
         INSERT INTO idempotency_keys
             (store_id, api_client_id, key_hash, request_hash, encrypted_response, created_at)
             SELECT store_id, id, sha256(convert_to(E'CreateDelivery\nheld', 'UTF8')), '', '', 0
             FROM api_clients WHERE store_id IS NOT NULL;
-        SELECT pg_sleep(6);
-        ROLLBACK",
+        SELECT 'held';
+        SELECT pg_sleep(600);",
     );
-    let sleeping = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
-    eventually(TIMEOUT, "the other request has no key", async || {
-        (cluster.postgres.query(sleeping) == "1").then_some(())
-    })
-    .await;
+    other.wait_for("held").await;
     let sent = Instant::now();
     let rejected = shop.create_delivery_with_key("held").await.err();
     let waited = sent.elapsed();
-    assert!(other.wait().unwrap().success());
+    let end_other =
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+    cluster.postgres.sql(end_other);
     let first = shop.create_delivery_with_key("held").await.unwrap();
     let again = shop.create_delivery_with_key("held").await.unwrap();
 

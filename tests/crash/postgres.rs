@@ -218,13 +218,6 @@ impl Postgres {
         command
     }
 
-    /// Starts statements in one transaction, without waiting for them.
-    pub(crate) fn start_sql(&self, statements: &str) -> Child {
-        let mut psql = self.psql();
-        psql.args(["--command", statements]);
-        psql.stdout(Stdio::null()).spawn().unwrap()
-    }
-
     /// Starts a session that runs statements one after the other.
     pub(crate) fn session(&self, statements: &str) -> PsqlSession {
         PsqlSession::start(&mut self.psql(), statements)

@@ -30,7 +30,7 @@ const CREATES: usize = 500;
 const STATEMENTS_WITH_KEY: usize = 2;
 /// How often tasks are moved, and how many statements of other work fall into one move.
 const MOVES: usize = 20;
-const PERIODIC_STATEMENTS: usize = 8;
+const PERIODIC_STATEMENTS: usize = 64;
 const NOTIFICATIONS: usize = 4096;
 const WEBHOOKS: usize = 16;
 /// The capacity that a dispatcher grants its only core.

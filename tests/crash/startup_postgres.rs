@@ -200,7 +200,9 @@ async fn a_core_waits_for_a_postgresql_that_cannot_be_used_yet() {
     dump.wait_for("locked").await;
     let locked = "a migration waits for a lock that another session holds, such as a dump or another migration: let that end, or find it in pg_stat_activity and end it";
     waits(&mut core, locked).await;
-    postgres.terminate_backends();
+    // Not the core's own, which may wait for the lock again.
+    postgres
+        .sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
     becomes_ready(&mut core).await;
 }
 

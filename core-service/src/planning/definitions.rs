@@ -32,7 +32,7 @@ use crate::error::Error;
 /// How long a price calculation may miss a definition applied at another core.
 const TIME_TO_LIVE: Duration = Duration::from_secs(1);
 
-/// The bytes of cached price lists, and of time slots: those of 100,000 stores without their own take a tenth.
+/// The bytes of cached price lists, and of time slots: those of 100,000 stores without their own take a tenth and a fifth.
 const PRICE_LIST_BYTES: u64 = 256 * 1024 * 1024;
 const TIME_SLOT_BYTES: u64 = 128 * 1024 * 1024;
 

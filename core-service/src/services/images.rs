@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     auth::caller::{Caller, Effect},
-    call_limits::message_too_large,
+    call_limits::stream_failed,
     error::Error,
     images::ImageFolder,
     messages::{self, timestamp},
@@ -122,7 +122,6 @@ impl proto::images_server::Images for Services {
         is_late.map_err(|error| named_as(&first.parent, &task_name, error))?;
         Error::check(violations)?;
         // Only now: a caller that may not upload takes the place of no other.
-        let _in_progress = folder.begin_upload()?;
         let _upload = self.uploads.begin(caller.id).await?;
         let content = receive_file(first, &mut stream).await?;
         let file = self.uploads.parse(content).await?;
@@ -319,10 +318,10 @@ async fn receive(stream: &mut Streaming<UploadImageRequest>) -> Result<UploadIma
     let incomplete = |reason| Error::invalid("content", "INCOMPLETE", reason);
     match timeout(MESSAGE_TIMEOUT, stream.message()).await {
         Ok(Ok(Some(message))) => Ok(message),
-        Ok(Err(status)) => {
-            let ended = || incomplete("the stream ended before its last chunk");
-            Err(message_too_large(&status).unwrap_or_else(ended))
-        }
+        Ok(Err(status)) => Err(stream_failed(
+            &status,
+            "the stream ended before its last chunk",
+        )),
         Ok(Ok(None)) => Err(incomplete("the stream ended before its last chunk")),
         Err(_) => Err(incomplete("the stream stopped: no chunk arrived in time")),
     }

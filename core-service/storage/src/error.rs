@@ -1,6 +1,6 @@
 //! Errors of the database, classified by what a caller can do about them.
 
-use migrations::{driver_error, explain_connect_error, explain_pooler, may_pass};
+use migrations::{driver_error, explain_connect_error, explain_pooler, is_transient};
 use sea_orm::{DbErr, SqlErr, sqlx};
 use tokio::sync::mpsc::error::TrySendError;
 
@@ -68,7 +68,7 @@ impl Error {
             return self;
         };
         match explain_connect_error(url, cause) {
-            Some(reason) if !url.starts_with("sqlite:") && may_pass(cause) => {
+            Some(reason) if !url.starts_with("sqlite:") && is_transient(cause) => {
                 Self::NotReady(reason)
             }
             Some(reason) => Self::Misconfigured(reason),
@@ -77,7 +77,7 @@ impl Error {
     }
 
     /// Whether waiting may mend what keeps a core from opening `PostgreSQL`.
-    pub fn may_pass(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         matches!(
             self,
             Self::NotReady(_)

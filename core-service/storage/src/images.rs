@@ -87,11 +87,16 @@ pub(super) async fn erase(
         .filter(Column::StoreId.eq(store_id.0))
         .filter(Column::TaskId.is_in(tasks));
     let deleted = delete.exec_with_returning(transaction).await?;
-    for image in deleted {
-        let queue = "INSERT INTO image_deletions (id) VALUES ($1)";
-        rows::run(transaction, queue, [image.id.into()]).await?;
+    if deleted.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let ids = rows::padded(deleted.into_iter().map(|image| image.id));
+    // The last may be repeated.
+    let queue = format!(
+        "INSERT INTO image_deletions (id) VALUES {} ON CONFLICT (id) DO NOTHING",
+        rows::placeholders(&mut (1..), ids.len(), 1)
+    );
+    rows::run(transaction, &queue, ids.into_iter().map(Into::into)).await
 }
 
 /// Some of the images whose files are to be deleted: the first after an id.

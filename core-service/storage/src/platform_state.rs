@@ -282,6 +282,10 @@ mod tests {
             };
             assert_eq!(state, expected);
         }
+        // Of a core whose clock is behind.
+        let early = NOW - SignedDuration::from_secs(1);
+        let early = read(storage.reader(), early).await.unwrap();
+        assert_eq!(early.oldest_unsequenced_age, Duration::ZERO);
     }
 
     #[tokio::test]

@@ -58,22 +58,21 @@ struct Upload {
 impl Upload {
     fn chunks(self) -> impl Iterator<Item = UploadImageRequest> {
         let Self { parent, mut file } = self;
-        let mut parent = Some(parent);
-        std::iter::from_fn(move || {
-            // Also an empty file has a chunk.
-            let parent = match parent.take() {
-                Some(parent) => parent,
-                None if file.is_empty() => return None,
-                None => String::new(),
-            };
+        // Without content: an upload may wait for its turn after this message.
+        let first = UploadImageRequest {
+            parent,
+            is_last: file.is_empty(),
+            ..UploadImageRequest::default()
+        };
+        let chunks = std::iter::from_fn(move || {
             let content = file.split_to(CHUNK.min(file.len()));
-            Some(UploadImageRequest {
-                parent,
+            (!content.is_empty()).then(|| UploadImageRequest {
                 content: content.into(),
                 is_last: file.is_empty(),
                 ..UploadImageRequest::default()
             })
-        })
+        });
+        std::iter::once(first).chain(chunks)
     }
 }
 
@@ -208,6 +207,9 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
     content.extend_from_slice(&first.content);
     while let Some(message) = stream.message().await? {
         content.extend_from_slice(&message.content);
+    }
+    if content.len() != size {
+        return Err(Error::incomplete("the whole file of an image"));
     }
     *response.body_mut() = content.freeze();
     Ok(response)

@@ -47,11 +47,14 @@ const ALTERATIONS: [Alteration; 16] = [
         history.swap(index - 1, index);
     }),
     (OutOfOrder, "events", |all| {
-        let first = all.events[0].clone();
-        let mut others = all.events.iter_mut().skip(1);
-        let other = others.find(|event| event.object == first.object).unwrap();
-        let event = std::mem::replace(&mut other.event, first.event);
-        all.events[0].event = event;
+        let mut events = all.events.iter();
+        let last = events.position(|event| event.event == "delivery.completed");
+        let last = last.unwrap();
+        let object = &all.events[last].object;
+        let mut events = all.events.iter();
+        let first = events.position(|event| event.object == *object).unwrap();
+        let names = [last, first].map(|index| all.events[index].event.clone());
+        [all.events[first].event, all.events[last].event] = names;
     }),
     (Gap, "a number", |all| drop(all.events.remove(2))),
     (Wrong, "a transition", |all| {

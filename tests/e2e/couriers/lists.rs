@@ -172,9 +172,9 @@ on_both_databases! {
         assert_eq!(desk.tasks_of(TODAY, &ada).await, all);
         for task in [&all[0], &all[299]] {
             let history = desk.history(task).await;
-            let told: Vec<_> = history.iter().map(|event| (&*event.event, &*event.courier)).collect();
+            let events: Vec<_> = history.iter().map(|event| (&*event.event, &*event.courier)).collect();
             let expected = [&ada, &ben, &ada].map(|courier| ("task:assigned", &**courier));
-            assert_eq!(told[1..], expected);
+            assert_eq!(events[1..], expected);
         }
     }
 

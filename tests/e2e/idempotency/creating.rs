@@ -50,6 +50,18 @@ on_both_databases! {
         assert_eq!(count(&later, WEBHOOKS).await, 1);
     }
 
+    async fn concurrent_requests_with_one_key_and_one_reference_create_once(platform: &Platform) {
+        let (client, mut draft) = (platform.client().await, draft());
+        draft["externalReference"] = json!("42");
+
+        let created = (0..CONCURRENT_REQUESTS).map(|_| post(&client, DELIVERIES, "k", &draft));
+        let created = join_all(created).await;
+        let other = post(&client, DELIVERIES, "other", &draft).await;
+
+        assert_one_effect(&created, 201);
+        assert_eq!(other.json["code"], "external_reference_taken");
+    }
+
     /// Also if only the whitespace of the body differs.
     async fn a_key_with_another_request_is_rejected(platform: &Platform) {
         let client = platform.client().await;
@@ -217,15 +229,56 @@ async fn concurrent_requests_on_two_cores_create_once() {
         });
         assert_one_effect_in_bodies(&join_all(responses).await, 201);
     }
+    let mut bodies = [draft(), draft()];
+    bodies[1]["dropoff"]["comments"] = json!("Ring twice");
+    for key in ["e", "f", "g", "h"] {
+        let sent = (0..CONCURRENT_REQUESTS).map(|index| {
+            let (client, body) = (&clients[index % 2], &bodies[index / 2 % 2]);
+            async move { post(client, DELIVERIES, key, body).await }
+        });
+        let sent = join_all(sent).await.into_iter();
+        let (created, reused): (Vec<_>, Vec<_>) = sent.partition(|response| response.status == 201);
+        assert_one_effect_in_bodies(&created, 201);
+        let half = CONCURRENT_REQUESTS / 2;
+        assert_eq!((created.len(), reused.len()), (half, half));
+        for response in &reused {
+            assert_eq!(response.json["code"], "idempotency_key_reused");
+        }
+    }
     let subscribed = join_all((0..CONCURRENT_REQUESTS).map(|index| {
         let client = &clients[index % 2];
         async move { post(client, WEBHOOKS, "a", &subscription()).await }
     }));
     assert_one_effect_in_bodies(&subscribed.await, 201);
 
-    assert_eq!(count(&clients[0], DELIVERIES).await, 4);
+    assert_eq!(count(&clients[0], DELIVERIES).await, 8);
     assert_eq!(count(&clients[1], WEBHOOKS).await, 1);
     Platform::stop_both(platforms).await;
+}
+
+/// Retention would delete it at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_expired_key_that_is_not_deleted_yet_is_used_once_more() {
+    let Some((platform, url)) = Platform::start_on_postgres().await else {
+        return;
+    };
+    let client = platform.client().await;
+    let first = post(&client, DELIVERIES, "k", &draft()).await;
+    let keep = "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql
+            AS 'BEGIN RETURN NULL; END';
+        CREATE TRIGGER keep BEFORE DELETE ON idempotency_keys
+            FOR EACH ROW EXECUTE FUNCTION keep()";
+    run_sql(&url, keep).await;
+    platform.advance(SignedDuration::from_hours(7 * 24));
+    let client = platform.client().await;
+
+    let draft = draft();
+    let again = (0..CONCURRENT_REQUESTS).map(|_| post(&client, DELIVERIES, "k", &draft));
+    let again = join_all(again).await;
+
+    let second = assert_one_effect(&again, 201);
+    assert_ne!(second.json["@id"], json_ld(&first, 201)["@id"]);
+    platform.stop().await;
 }
 
 /// `PostgreSQL`'s lock timeout, without the wait for it; and another error.

@@ -53,12 +53,18 @@ fn a_running_platform_has_no_failure_and_is_not_changed_when_stopped() {
     }
 }
 
-/// The files of a directory.
+/// The files and folders of a directory; a folder has no content here.
 fn contents(directory: &Path) -> Vec<(std::ffi::OsString, Vec<u8>)> {
     let files = fs::read_dir(directory).unwrap().map(Result::unwrap);
-    let files = files.filter(|entry| entry.path().is_file());
+    let content = |path: &Path| {
+        if path.is_file() {
+            fs::read(path).unwrap()
+        } else {
+            Vec::new()
+        }
+    };
     let mut files: Vec<_> = files
-        .map(|file| (file.file_name(), fs::read(file.path()).unwrap()))
+        .map(|file| (file.file_name(), content(&file.path())))
         .collect();
     files.sort();
     files

@@ -13,7 +13,7 @@ use geocoding::gazetteer::{Import, ImportError, ImportStats};
 use tokio::{runtime::Handle, time::timeout};
 use tonic::Status;
 
-use crate::{call_limits::message_too_large, error::Error};
+use crate::{call_limits::stream_failed, error::Error};
 
 /// How long a message of the stream may take to arrive, so that an abandoned import ends.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -89,14 +89,12 @@ where
     fn receive(&mut self) -> bool {
         let next = timeout(self.message_timeout, self.stream.try_next());
         let incomplete = |reason: &str| Error::invalid("content", "INCOMPLETE", reason);
-        let received =
-            match Handle::current().block_on(next) {
-                Ok(Ok(Some(message))) => self.begin(message),
-                Ok(Ok(None)) => return false,
-                Ok(Err(status)) => Err(message_too_large(&status)
-                    .unwrap_or_else(|| incomplete("the stream ended early"))),
-                Err(_) => Err(incomplete("the stream stopped: no message arrived in time")),
-            };
+        let received = match Handle::current().block_on(next) {
+            Ok(Ok(Some(message))) => self.begin(message),
+            Ok(Ok(None)) => return false,
+            Ok(Err(status)) => Err(stream_failed(&status, "the stream ended early")),
+            Err(_) => Err(incomplete("the stream stopped: no message arrived in time")),
+        };
         self.failure = received.err();
         self.failure.is_none()
     }
