@@ -25,7 +25,7 @@ use tonic::{Request, Response, Status, Streaming};
 use super::{
     Reply, Services,
     delivery_changes::{refused, time_of_change},
-    tasks::{late::ReportedTask, worker::reads_any_store},
+    tasks::{late::ReportedTask, reads_any_store},
 };
 use crate::{
     auth::caller::{Caller, Effect},
