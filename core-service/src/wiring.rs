@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use admission::Concurrency;
 use proto::{
     addresses_server::AddressesServer, api_clients_server::ApiClientsServer,
     couriers_server::CouriersServer, deliveries_server::DeliveriesServer,
@@ -28,6 +27,7 @@ use crate::{
         caller::{Authentication, MAX_CALLS},
         rate_limits::RateLimits,
     },
+    call_limits::Concurrency,
     config::Config,
     idempotency::Idempotency,
     metrics::Metrics,

@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use admission::{Concurrency, Entered};
 use bytes::Bytes;
 use domain::{
     api_client::Scope,
@@ -29,7 +28,7 @@ use super::{
 };
 use crate::{
     auth::caller::{Caller, Effect},
-    call_limits::stream_failed,
+    call_limits::{Concurrency, Entered, stream_failed},
     error::Error,
     images::ImageFolder,
     messages::{self, timestamp},

@@ -25,7 +25,6 @@ mod zones;
 
 use std::sync::Arc;
 
-use admission::{Concurrency, Entered};
 use domain::id::ApiClientId;
 use futures_util::{Stream, StreamExt as _, stream};
 use geocoding::Gazetteer;
@@ -39,6 +38,7 @@ use tonic::{Response, Status};
 use self::{events::EventLog, feed::Feed, images::Uploads, tasks::TaskLog, tracking::Estimates};
 use crate::{
     auth::{authenticator::Authenticator, caller::Caller, rate_limits::RateLimits},
+    call_limits::{Concurrency, Entered},
     config::Config,
     error::Error,
     idempotency::Idempotency,
