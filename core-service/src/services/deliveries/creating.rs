@@ -21,7 +21,7 @@ use crate::{
     planning::{
         definitions::CachePolicy,
         planner::PlannedDelivery,
-        quotas::DeliveryQuotas,
+        quotas::{self, DeliveryQuotas},
         quotes::{self, QuoteUse},
     },
     services::Services,
@@ -128,8 +128,8 @@ impl Services {
             warnings: warnings(&planned.warnings),
             ..message(caller, delivery.clone(), store, &self.config.public_url)
         };
-        let quotas = DeliveryQuotas::new(self.config.deliveries);
-        let is_single_insert = quote_id.is_none() && booking.is_none() && quotas.are_off();
+        let quotas = DeliveryQuotas::of(self.config.deliveries);
+        let is_single_insert = quote_id.is_none() && booking.is_none() && quotas.is_none();
         let new = Arc::new(NewDelivery { delivery, versions });
         let inserted = if is_single_insert {
             self.insert_at_once(&new, request_key, &reply).await
@@ -163,11 +163,15 @@ impl Services {
                             }
                         }
                         let (store_id, now) = (delivery.store_id, delivery.created_at);
-                        quotas.check(&transaction, store_id, bytes, now).await?;
-                        if !delivery_insertion::insert(&transaction, &new).await? {
+                        if let Some(quotas) = quotas {
+                            quotas.check(&transaction, store_id, bytes, now).await?;
+                        }
+                        if !delivery_insertion::insert(&transaction, &new, None).await? {
                             return Err(Error::DefinitionChanged);
                         }
-                        quotas.count(&transaction, store_id, bytes, now).await?;
+                        if quotas.is_some() {
+                            quotas::count(&transaction, store_id, bytes, now).await?;
+                        }
                         Ok(reply)
                     });
                 Box::pin(write).await
