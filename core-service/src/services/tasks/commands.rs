@@ -22,7 +22,7 @@ use tonic::Response;
 
 use super::late::ReportedTask;
 use crate::{
-    auth::caller::{Caller, Effect},
+    auth::caller::Caller,
     error::Error,
     idempotency::{CommandResponse, RequestKey},
     messages,
@@ -159,13 +159,7 @@ impl Services {
             };
             self.write_change(key, change).await?
         };
-        let effect = match (Effect::of(&response), &events) {
-            (Effect::Changed, None) => Effect::Unchanged,
-            (effect, _) => effect,
-        };
-        if let Some(events) = events {
-            self.dispatch(events);
-        }
+        let effect = self.finish(&response, events);
         let reply = CommandResponse::into_task(response, TASK_STATE)?;
         caller.audit_effect(rpc, &name, effect);
         Ok(reply)
