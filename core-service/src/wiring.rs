@@ -32,7 +32,7 @@ use crate::{
     idempotency::Idempotency,
     metrics::Metrics,
     notifications::{Queue, Streams, TestSends},
-    planning::{definitions::Definitions, planner::Planner},
+    planning::{definitions::Definitions, planner::Planner, quotas::DeliveryQuotas},
     services::{
         Services, events::EventLog, feed::Feed, images::Uploads, tasks::TaskLog,
         tracking::Estimates,
@@ -164,6 +164,7 @@ pub(crate) fn wire(
         authenticator,
         rate_limits: Arc::clone(rate_limits),
         idempotency,
+        quotas: DeliveryQuotas::of(config.deliveries),
         planner,
         gazetteer,
         queue,

@@ -92,18 +92,18 @@ impl Idempotency {
             .transpose()
     }
 
-    /// What to store with the work of a request, if it has a key, unless another request has the key.
+    /// What to store with the work of a request, unless another request has the key.
     pub(crate) fn new_response(
         &self,
-        request_key: RequestKey,
+        request: KeyedRequest,
         message: &impl prost::Message,
-    ) -> Option<NewResponse> {
-        request_key.map(|request| NewResponse {
+    ) -> NewResponse {
+        NewResponse {
             key: request.key,
             request: request.request(),
             encrypted_response: request.encrypt(&self.secret_box, message),
             created_at: request.now,
-        })
+        }
     }
 
     /// Returns the response of a concurrent repetition if one has been stored: the

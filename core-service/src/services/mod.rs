@@ -45,7 +45,7 @@ use crate::{
     images::ImageFolder,
     metrics::Metrics,
     notifications::Queue,
-    planning::{definitions::Definitions, planner::Planner},
+    planning::{definitions::Definitions, planner::Planner, quotas::DeliveryQuotas},
     secrets::secret_box::SecretBox,
     workers::key_ring::KeyRing,
 };
@@ -77,6 +77,8 @@ pub(crate) struct Services {
     pub(crate) authenticator: Arc<Authenticator>,
     pub(crate) rate_limits: Arc<RateLimits>,
     pub(crate) idempotency: Idempotency,
+    /// None if the operator has set none.
+    pub(crate) quotas: Option<DeliveryQuotas>,
     pub(crate) planner: Planner,
     pub(crate) gazetteer: Arc<Gazetteer>,
     pub(crate) queue: Arc<Queue>,

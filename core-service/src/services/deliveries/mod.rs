@@ -32,7 +32,7 @@ use crate::{
     planning::{
         definitions::CachePolicy,
         planner::PlannedDelivery,
-        quotas::{self, DeliveryQuotas},
+        quotas,
         quotes::{self, QuoteUse},
     },
 };
@@ -244,7 +244,7 @@ impl Services {
             warnings: warnings(&planned.warnings),
             ..message(caller, delivery.clone(), store, &self.config.public_url)
         };
-        let quotas = DeliveryQuotas::of(self.config.deliveries);
+        let quotas = self.quotas;
         let is_single_insert = quote_id.is_none() && booking.is_none() && quotas.is_none();
         let new = Arc::new(NewDelivery { delivery, versions });
         let inserted = if is_single_insert {
@@ -318,7 +318,7 @@ impl Services {
         request_key: RequestKey,
         reply: &proto::Delivery,
     ) -> Result<Option<bool>, Error> {
-        let response = self.idempotency.new_response(request_key, reply);
+        let response = request_key.map(|request| self.idempotency.new_response(request, reply));
         let inserted = self
             .storage
             .insert_with_response(Arc::clone(new), response)
