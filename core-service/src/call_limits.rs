@@ -4,6 +4,8 @@
 //! knows their client.
 
 use std::{
+    collections::HashMap,
+    hash::Hash,
     net::{IpAddr, Ipv4Addr},
     pin::Pin,
     sync::Arc,
@@ -11,11 +13,12 @@ use std::{
     time::Duration,
 };
 
-use admission::{Concurrency, Peer, Permit, Pool, Usage};
+use admission::{Peer, Permit, Pool, Usage};
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::Frame;
+use parking_lot::Mutex;
 use process::metrics::Counters;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -316,6 +319,51 @@ fn message_error(error: &(dyn std::error::Error + 'static)) -> Status {
     match error.downcast_ref::<Status>() {
         Some(status) => status.clone(),
         None => Status::cancelled("the message was not received"),
+    }
+}
+
+/// How much of something each holder has at once, such as a client's calls in flight.
+pub(crate) struct Concurrency<H> {
+    entered: Mutex<HashMap<H, usize>>,
+}
+
+/// One of its holder's; ends when dropped.
+pub(crate) struct Entered<H: Eq + Hash> {
+    concurrency: Arc<Concurrency<H>>,
+    holder: H,
+}
+
+impl<H: Eq + Hash + Clone> Concurrency<H> {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            entered: Mutex::new(HashMap::new()),
+        })
+    }
+
+    /// Enters once more for a holder, unless it has as many as the limit.
+    pub(crate) fn enter(self: &Arc<Self>, holder: H, limit: usize) -> Option<Entered<H>> {
+        let mut entered = self.entered.lock();
+        let count = entered.entry(holder.clone()).or_default();
+        if *count >= limit {
+            return None;
+        }
+        *count += 1;
+        Some(Entered {
+            concurrency: Arc::clone(self),
+            holder,
+        })
+    }
+}
+
+impl<H: Eq + Hash> Drop for Entered<H> {
+    fn drop(&mut self) {
+        let mut entered = self.concurrency.entered.lock();
+        if let Some(count) = entered.get_mut(&self.holder) {
+            *count -= 1;
+            if *count == 0 {
+                entered.remove(&self.holder);
+            }
+        }
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use admission::Concurrency;
 use proto::{
     addresses_server::AddressesServer, api_clients_server::ApiClientsServer,
     couriers_server::CouriersServer, deliveries_server::DeliveriesServer,
@@ -28,11 +27,12 @@ use crate::{
         caller::{Authentication, MAX_CALLS},
         rate_limits::RateLimits,
     },
+    call_limits::Concurrency,
     config::Config,
     idempotency::Idempotency,
     metrics::Metrics,
     notifications::{Queue, Streams, TestSends},
-    planning::{definitions::Definitions, planner::Planner},
+    planning::{definitions::Definitions, planner::Planner, quotas::DeliveryQuotas},
     services::{
         Services, events::EventLog, feed::Feed, images::Uploads, tasks::TaskLog,
         tracking::Estimates,
@@ -164,6 +164,7 @@ pub(crate) fn wire(
         authenticator,
         rate_limits: Arc::clone(rate_limits),
         idempotency,
+        quotas: DeliveryQuotas::of(config.deliveries),
         planner,
         gazetteer,
         queue,

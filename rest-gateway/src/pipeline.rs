@@ -3,7 +3,7 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use admission::{Pool, Queue, RequestMemory};
+use admission::{Pool, RequestMemory};
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Response, StatusCode,
@@ -13,7 +13,10 @@ use http::{
 use hyper::body::{Body as _, Incoming};
 use process::metrics::{Registry, Sampled};
 use serde_json::Value;
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::{Instant, timeout, timeout_at},
+};
 
 use crate::{
     api_description::{DOCUMENTATION, operations::Expects},
@@ -75,7 +78,7 @@ impl Pipeline {
                 timeout: config.read_timeout,
                 memory,
             },
-            queue: Queue::new(config.max_requests, config.max_connections, config.max_wait),
+            queue: Queue::new(config),
             request_timeout: config.request_timeout,
             metrics,
             documentation_link: HeaderValue::from_str(&link).expect("a URL is ASCII"),
@@ -256,4 +259,36 @@ fn set_media_type(mut response: Response<Bytes>, media_type: Option<MediaType>) 
         headers.append(VARY, HeaderValue::from_static("accept"));
     }
     response
+}
+
+/// A concurrency limit with a queue. Excess requests wait in order, and not long: a client that is
+/// rejected at once comes back at once, and under overload the rejections would take all of the
+/// processor's time.
+struct Queue {
+    /// One permit per running request.
+    running: Semaphore,
+    /// One permit per request that waits.
+    waiting: Semaphore,
+    max_wait: Duration,
+}
+
+impl Queue {
+    fn new(config: &Config) -> Self {
+        let semaphore = |permits: usize| Semaphore::new(permits.min(Semaphore::MAX_PERMITS));
+        Self {
+            running: semaphore(config.max_requests),
+            waiting: semaphore(config.max_connections),
+            max_wait: config.max_wait,
+        }
+    }
+
+    /// Waits until one more request may run; `None` if too many wait, or after the longest wait.
+    async fn enter(&self) -> Option<SemaphorePermit<'_>> {
+        if let Ok(permit) = self.running.try_acquire() {
+            return Some(permit);
+        }
+        let _waiting = self.waiting.try_acquire().ok()?;
+        let permit = timeout(self.max_wait, self.running.acquire()).await;
+        permit.ok()?.ok()
+    }
 }

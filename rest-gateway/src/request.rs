@@ -22,16 +22,14 @@ use tonic::{
 use url::form_urlencoded;
 
 use crate::{
-    api_description::{
-        Shape,
-        operations::{Expects, Operation},
-    },
+    api_description::operations::{Expects, Operation},
     core_pool::{CallOptions, CoreChannel, CorePool},
     error::{Error, Violation},
     idempotency,
     platform::PlatformConfig,
     rate_limits::RateLimits,
     representation::{
+        json::Shape,
         language::{self, AcceptLanguage},
         media_type, messages,
     },

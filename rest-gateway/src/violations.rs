@@ -6,9 +6,8 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use crate::{
-    api_description::Shape,
     error::{Details, Error, Violation},
-    representation::json::{self, Document, UnknownMember},
+    representation::json::{self, Document, Shape, UnknownMember},
 };
 
 /// Core returns violations in response headers, whose size is limited.

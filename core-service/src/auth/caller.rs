@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use admission::Concurrency;
 use domain::{
     address::Address,
     api_client::{Scope, Scopes, TaskStatus},
@@ -18,7 +17,7 @@ use tower::{Service, ServiceExt as _};
 
 use super::{authenticator::Authenticator, rate_limits::RateLimits};
 use crate::{
-    call_limits::hold,
+    call_limits::{Concurrency, hold},
     error::{Error, Unauthenticated},
 };
 

@@ -225,3 +225,16 @@ async fn a_stream_of_messages_counts_as_one_message_and_ends_without_memory_for_
     let refused = CountedBody::new(body(1), |_| false, || {}).collect().await;
     assert_eq!(refused.unwrap_err().code(), Code::ResourceExhausted);
 }
+
+#[test]
+fn each_holder_enters_up_to_the_limit_until_it_leaves() {
+    let concurrency = Concurrency::new();
+    let first = concurrency.enter("a", 2);
+    let _second = concurrency.enter("a", 2).unwrap();
+
+    assert!(concurrency.enter("a", 2).is_none());
+    assert!(concurrency.enter("b", 2).is_some());
+    drop(first);
+    assert!(concurrency.enter("a", 2).is_some());
+    assert_eq!(*concurrency.entered.lock(), HashMap::from([("a", 1)]));
+}

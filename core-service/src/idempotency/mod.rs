@@ -1,5 +1,5 @@
 //! Idempotent requests: the response to the first request with a key is stored in the request's
-//! transaction and replayed for repetitions. A use case begins with [`Idempotency::begin`], before it
+//! transaction and replayed for repetitions. A use case begins with [`begin_or_replay`], before it
 //! reads anything that depends on time, and ends with [`Idempotency::write`], or with
 //! [`Idempotency::write_step`] if it takes several transactions.
 //! [`Idempotency::replay_or`] handles conflicts with a concurrent request.
@@ -28,18 +28,19 @@ use storage::{
 };
 
 /// The key of a call that is new, if it has one; a stored response is returned from the calling function. Takes what
-/// [`Idempotency::begin`] takes.
+/// [`Idempotency::read_key`] takes. Fails if the key belongs to another request.
 macro_rules! begin_or_replay {
     ($services:expr, $caller:expr, $rpc:expr, $resource:expr, $idempotency:expr) => {
         match $idempotency {
             None => None,
             Some(idempotency) => {
                 let idempotent = &$services.idempotency;
-                let begun = idempotent.begin($caller, $rpc, $resource, idempotency);
-                match begun.await? {
-                    (request_key, None) => request_key,
-                    (_, Some(reply)) => return Ok(reply),
+                let request_key =
+                    idempotent.read_key($caller, $rpc, $resource, Some(idempotency))?;
+                if let Some(reply) = idempotent.replay(request_key).await? {
+                    return Ok(reply);
                 }
+                request_key
             }
         }
     };
@@ -53,23 +54,8 @@ pub(crate) struct Idempotency {
 }
 
 impl Idempotency {
-    /// Begins a request: reads its key, and the stored response, if any. The scope of a key is its
-    /// client, the rpc, and the name of the resource that the rpc is called on; empty if there is none.
-    /// Fails if the key belongs to another request.
-    pub(crate) async fn begin<M>(
-        &self,
-        caller: &Caller,
-        rpc: &str,
-        resource: &str,
-        idempotency: proto::Idempotency,
-    ) -> Result<(RequestKey, Option<Response<M>>), Error>
-    where
-        M: prost::Message + Default,
-    {
-        let request_key = self.read_key(caller, rpc, resource, Some(idempotency))?;
-        Ok((request_key, self.replay(request_key).await?))
-    }
-
+    /// The key of a request, if it has one. Its scope is the client, the rpc, and the name of the resource that the
+    /// rpc is called on; empty if there is none.
     pub(crate) fn read_key(
         &self,
         caller: &Caller,
@@ -106,18 +92,18 @@ impl Idempotency {
             .transpose()
     }
 
-    /// What to store with the work of a request, if it has a key, unless another request has the key.
+    /// What to store with the work of a request, unless another request has the key.
     pub(crate) fn new_response(
         &self,
-        request_key: RequestKey,
+        request: KeyedRequest,
         message: &impl prost::Message,
-    ) -> Option<NewResponse> {
-        request_key.map(|request| NewResponse {
+    ) -> NewResponse {
+        NewResponse {
             key: request.key,
             request: request.request(),
             encrypted_response: request.encrypt(&self.secret_box, message),
             created_at: request.now,
-        })
+        }
     }
 
     /// Returns the response of a concurrent repetition if one has been stored: the

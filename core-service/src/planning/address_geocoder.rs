@@ -1,7 +1,7 @@
-//! Geocodes requested addresses and checks them against the store's coverage.
+//! Requested addresses: geocoded, and checked against the store's coverage.
 
 use domain::{
-    address::Address,
+    address::{Address, LatLng},
     coverage::Coverage,
     id::{AddressId, StoreId},
     store::Store,
@@ -11,11 +11,67 @@ use domain::{
 };
 use geocoding::{GeocodeMatch, GeocodeResult, Query};
 
-use super::{
-    planner::Planner,
-    validation::{self, AddressDraft},
-};
+use super::{planner::Planner, validation};
 use crate::{auth::caller::Caller, error::Error};
+
+/// A validated address, not geocoded yet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct AddressDraft {
+    pub(crate) text: String,
+    pub(crate) lat_lng: Option<LatLng>,
+    pub(crate) place_name: Option<String>,
+    pub(crate) contact_name: Option<String>,
+    pub(crate) telephone: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) postal_code: Option<String>,
+    pub(crate) locality: Option<String>,
+    pub(crate) country: Option<String>,
+}
+
+impl AddressDraft {
+    /// Whether it has a text or a point.
+    pub(crate) fn has_place(&self) -> bool {
+        !self.text.is_empty() || self.lat_lng.is_some()
+    }
+
+    /// The length of all texts in bytes.
+    pub(crate) fn text_bytes(&self) -> usize {
+        let postal = [&self.postal_code, &self.locality, &self.country];
+        let optional = self.contact().into_iter().chain(postal).flatten();
+        self.text.len() + optional.map(String::len).sum::<usize>()
+    }
+
+    /// The fields that do not say where it is.
+    fn contact(&self) -> [&Option<String>; 4] {
+        [
+            &self.place_name,
+            &self.contact_name,
+            &self.telephone,
+            &self.description,
+        ]
+    }
+
+    /// Whether it has a part of a postal address besides the text.
+    pub(crate) fn has_postal_part(&self) -> bool {
+        self.postal_code.is_some() || self.locality.is_some() || self.country.is_some()
+    }
+
+    /// The address with the contact of this draft, if it has one.
+    pub(crate) fn contact_at(self, address: Address) -> Address {
+        if self.contact().into_iter().all(Option::is_none) {
+            return address;
+        }
+        Address {
+            // Not the same resource: its fields differ.
+            id: AddressId::new(),
+            place_name: self.place_name.or(address.place_name),
+            contact_name: self.contact_name.or(address.contact_name),
+            telephone: self.telephone.or(address.telephone),
+            description: self.description.or(address.description),
+            ..address
+        }
+    }
+}
 
 /// The store that an address is for, and where it delivers.
 #[derive(Clone, Copy, Debug)]

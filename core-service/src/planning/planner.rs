@@ -21,11 +21,11 @@ use storage::delivery_insertion::DefinitionVersions;
 use uuid::Uuid;
 
 use super::{
-    address_geocoder::StoreArea,
+    address_geocoder::{AddressDraft, StoreArea},
     definitions::{CachePolicy, Definitions},
     quotes::{self, QuoteUse},
     slot_availability::SlotAvailability,
-    validation::{self, AddressDraft, ParseContext},
+    validation::{self, ParseContext},
 };
 use crate::{
     auth::caller::Caller,

@@ -21,18 +21,13 @@ pub(crate) struct DeliveryQuotas {
 }
 
 impl DeliveryQuotas {
-    pub(crate) fn new(config: DeliveryConfig) -> Self {
-        Self {
-            deliveries: config.deliveries_per_day,
-            bytes: config
-                .delivery_bytes_per_day
-                .map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX)),
-        }
-    }
-
-    /// Whether the operator has set none.
-    pub(crate) fn are_off(self) -> bool {
-        self.deliveries.is_none() && self.bytes.is_none()
+    /// `None` if the operator has set none.
+    pub(crate) fn of(config: DeliveryConfig) -> Option<Self> {
+        let deliveries = config.deliveries_per_day;
+        let bytes = config
+            .delivery_bytes_per_day
+            .map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
+        (deliveries.is_some() || bytes.is_some()).then_some(Self { deliveries, bytes })
     }
 
     /// Fails if a store has used up a quota.
@@ -43,8 +38,7 @@ impl DeliveryQuotas {
         bytes: usize,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let since = now.checked_sub(PERIOD).ok();
-        let Some(since) = since.filter(|_| !self.are_off()) else {
+        let Ok(since) = now.checked_sub(PERIOD) else {
             return Ok(());
         };
         let hours = created_bytes::hours_after(connection, store_id, since).await?;
@@ -73,20 +67,16 @@ impl DeliveryQuotas {
         }
         Ok(())
     }
+}
 
-    /// Counts a created delivery.
-    pub(crate) async fn count(
-        self,
-        transaction: &impl ConnectionTrait,
-        store_id: StoreId,
-        bytes: usize,
-        now: Timestamp,
-    ) -> Result<(), Error> {
-        if !self.are_off() {
-            created_bytes::add(transaction, store_id, signed(bytes), now).await?;
-        }
-        Ok(())
-    }
+/// Counts a created delivery.
+pub(crate) async fn count(
+    transaction: &impl ConnectionTrait,
+    store_id: StoreId,
+    bytes: usize,
+    now: Timestamp,
+) -> Result<(), Error> {
+    Ok(created_bytes::add(transaction, store_id, signed(bytes), now).await?)
 }
 
 /// One of the quotas.

@@ -20,9 +20,11 @@ use process::clock::Clock;
 use storage::{
     Session, courier_lists::PlacedDelivery, notifications::DeliveryChange, slot_bookings,
 };
+use tonic::Response;
 
 use super::Services;
 use crate::{
+    auth::caller::Effect,
     error::{Error, LISTS_CHANGED},
     notifications::{PendingDispatch, Streams},
     planning::definitions::CachePolicy,
@@ -217,6 +219,22 @@ impl Services {
             capacity,
             is_requested,
         }))
+    }
+
+    /// What a command has done, after its commit. Dispatches its events.
+    pub(super) fn finish<M>(
+        &self,
+        response: &Response<M>,
+        events: Option<WrittenEvents>,
+    ) -> Effect {
+        let effect = match (Effect::of(response), &events) {
+            (Effect::Changed, None) => Effect::Unchanged,
+            (effect, _) => effect,
+        };
+        if let Some(events) = events {
+            self.dispatch(events);
+        }
+        effect
     }
 
     /// Counts events and dispatches their notifications. To be called after the commit.

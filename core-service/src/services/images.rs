@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use admission::{Concurrency, Entered};
 use bytes::Bytes;
 use domain::{
     api_client::Scope,
@@ -25,11 +24,11 @@ use tonic::{Request, Response, Status, Streaming};
 use super::{
     Reply, Services,
     delivery_changes::{refused, time_of_change},
-    tasks::{late::ReportedTask, worker::reads_any_store},
+    tasks::{late::ReportedTask, reads_any_store},
 };
 use crate::{
     auth::caller::{Caller, Effect},
-    call_limits::stream_failed,
+    call_limits::{Concurrency, Entered, stream_failed},
     error::Error,
     images::ImageFolder,
     messages::{self, timestamp},

@@ -241,12 +241,8 @@ impl Services {
         Error::check(violations)?;
         let task = match reader {
             Reader::Dispatch if !is_of_task => None,
-            Reader::Dispatch | Reader::Courier => {
+            Reader::Dispatch | Reader::Courier | Reader::Shop => {
                 Some(self.find_task_of_caller(caller, &request.task).await?)
-            }
-            Reader::Shop => {
-                let task = self.find_own_task(caller, &request.task).await?;
-                Some((caller.store()?.clone(), task))
             }
         };
 

@@ -25,7 +25,6 @@ mod zones;
 
 use std::sync::Arc;
 
-use admission::{Concurrency, Entered};
 use domain::id::ApiClientId;
 use futures_util::{Stream, StreamExt as _, stream};
 use geocoding::Gazetteer;
@@ -39,13 +38,14 @@ use tonic::{Response, Status};
 use self::{events::EventLog, feed::Feed, images::Uploads, tasks::TaskLog, tracking::Estimates};
 use crate::{
     auth::{authenticator::Authenticator, caller::Caller, rate_limits::RateLimits},
+    call_limits::{Concurrency, Entered},
     config::Config,
     error::Error,
     idempotency::Idempotency,
     images::ImageFolder,
     metrics::Metrics,
     notifications::Queue,
-    planning::{definitions::Definitions, planner::Planner},
+    planning::{definitions::Definitions, planner::Planner, quotas::DeliveryQuotas},
     secrets::secret_box::SecretBox,
     workers::key_ring::KeyRing,
 };
@@ -77,6 +77,8 @@ pub(crate) struct Services {
     pub(crate) authenticator: Arc<Authenticator>,
     pub(crate) rate_limits: Arc<RateLimits>,
     pub(crate) idempotency: Idempotency,
+    /// None if the operator has set none.
+    pub(crate) quotas: Option<DeliveryQuotas>,
     pub(crate) planner: Planner,
     pub(crate) gazetteer: Arc<Gazetteer>,
     pub(crate) queue: Arc<Queue>,

@@ -27,7 +27,6 @@ use super::{
     entity::{AddressJson, MetadataJson, PackagesJson, TagsJson, delivery, idempotency_key, task},
     idempotency_keys::{self, NewResponse},
     storage::{WRITE_TIMEOUT, spawned, with_retries},
-    task_changes,
     time_slots::StoredTimeSlot,
 };
 use crate::prelude::*;
@@ -65,6 +64,10 @@ const ARE_CURRENT: &str = "\
         ORDER BY id LIMIT 1) IS NOT DISTINCT FROM planned.time_slot
     AND (planned.needs_no_zones OR (SELECT version FROM zone_sets
         ORDER BY version DESC LIMIT 1) IS NOT DISTINCT FROM planned.zones)";
+
+/// Queues the change of a new delivery ([`task_changes`](super::task_changes)).
+pub(super) const QUEUE_CREATION: &str =
+    "INSERT INTO task_change_queue (store_id, delivery_id, is_creation) VALUES ($1, $2, true)";
 
 /// The definitions of a store that a delivery was planned with.
 #[derive(Clone, Debug, Default)]
@@ -111,14 +114,9 @@ pub(super) struct Insertion {
     pub(super) response: Option<NewResponse>,
 }
 
-/// Inserts a delivery with its tasks. Returns false, and inserts nothing, if a definition has
-/// changed.
-pub async fn insert(connection: &impl ConnectionTrait, new: &NewDelivery) -> Result<bool, Error> {
-    insert_with(connection, new, None).await
-}
-
-/// Like [`insert`], with the response. Fails with a unique violation if its key is not free.
-pub(super) async fn insert_with(
+/// Inserts a delivery with its tasks, and the response to store with it. Returns false, and inserts nothing, if a
+/// definition has changed. Fails with a unique violation if the key of the response is not free.
+pub async fn insert(
     connection: &impl ConnectionTrait,
     new: &NewDelivery,
     response: Option<&NewResponse>,
@@ -132,8 +130,8 @@ pub(super) async fn insert_with(
     rows::insert(connection, delivery_row(&new.delivery)).await?;
     let tasks = task::Entity::insert_many(task_rows(&new.delivery));
     tasks.exec_without_returning(connection).await?;
-    let creation = task_changes::creation(new.delivery.store_id, new.delivery.id);
-    rows::insert(connection, creation).await?;
+    let created = [new.delivery.store_id.0.into(), new.delivery.id.0.into()];
+    rows::run(connection, QUEUE_CREATION, created).await?;
     Ok(true)
 }
 

@@ -38,6 +38,13 @@ use super::{
     rows, webhooks,
 };
 
+impl Storage {
+    /// Inserts a delivery without a response to store with it.
+    pub async fn insert_delivery(&self, new: NewDelivery) -> Result<bool, Error> {
+        self.insert_with_response(Arc::new(new), None).await
+    }
+}
+
 /// A new `SQLite` database, deleted with the directory.
 pub async fn sqlite() -> (TempDir, Arc<Storage>) {
     let directory = tempfile::tempdir().unwrap();

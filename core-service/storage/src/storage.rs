@@ -144,13 +144,8 @@ impl Storage {
 
     /// Like [`Storage::write`] with nothing but [`delivery_insertion::insert`]. Over `PostgreSQL`,
     /// deliveries that arrive together share a statement, without `BEGIN` and `COMMIT` except with
-    /// `statement-cache-capacity=0`.
-    pub async fn insert_delivery(&self, new: NewDelivery) -> Result<bool, Error> {
-        self.insert_with_response(Arc::new(new), None).await
-    }
-
-    /// Like [`Storage::insert_delivery`], with the response under an idempotency key. Fails with a unique
-    /// violation or a lock timeout, and inserts nothing, if another request has or may have the key.
+    /// `statement-cache-capacity=0`. Fails with a unique violation or a lock timeout, and inserts nothing, if
+    /// another request has or may have the key of the response.
     pub async fn insert_with_response(
         &self,
         new: Arc<NewDelivery>,
@@ -160,7 +155,7 @@ impl Storage {
             return insertions.insert(Insertion { new, response }).await;
         }
         let insert = self.write(move |transaction| async move {
-            delivery_insertion::insert_with(&transaction, &new, response.as_ref()).await
+            delivery_insertion::insert(&transaction, &new, response.as_ref()).await
         });
         insert.await
     }

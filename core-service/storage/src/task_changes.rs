@@ -47,14 +47,6 @@ pub(super) fn insertion(changes: impl IntoIterator<Item = Watched>) -> InsertMan
     Entity::insert_many(changes.into_iter().map(row))
 }
 
-/// The row that queues a new delivery.
-pub(super) fn creation(store_id: StoreId, id: DeliveryId) -> ActiveModel {
-    ActiveModel {
-        is_creation: Set(Some(true)),
-        ..row(Watched::Delivery(store_id, id))
-    }
-}
-
 /// The row that queues an incident, which was reported or closed.
 pub(super) fn of_incident(incident: &Incident) -> ActiveModel {
     ActiveModel {

@@ -2,18 +2,14 @@
 //!
 //! A connection has a [`Permit`] of a [`Pool`] from its accept to its end, a request one from its
 //! head to the last byte that is written. All that the process holds for a peer is counted, and a
-//! full pool takes from the peer that holds most. `concurrency` counts what a caller has in flight. `serve`
-//! accepts, `connection` has the timeouts of a connection, `response` counts what is unsent.
+//! full pool takes from the peer that holds most. `serve` accepts, `connection` has the timeouts of a
+//! connection, `response` counts what is unsent.
 
-mod concurrency;
 mod connection;
 mod pool;
-mod queue;
 mod response;
 mod serve;
 
-pub use concurrency::{Concurrency, Entered};
 pub use connection::{RequestMemory, Timeouts};
 pub use pool::{Permit, Pool, Usage};
-pub use queue::Queue;
 pub use serve::{Http, Http1, Peer, Server};

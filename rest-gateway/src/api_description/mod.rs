@@ -9,7 +9,7 @@ pub(crate) mod operations;
 
 use serde::de::DeserializeOwned;
 
-pub(crate) use classes::{Class, DAYS, Shape, find as class};
+pub(crate) use classes::{Access, Class, DAYS, Range, find as class};
 pub(crate) use context::context;
 pub(crate) use documentation::api_documentation;
 pub(crate) use openapi::{SCOPES, error_example, openapi, violation_example};

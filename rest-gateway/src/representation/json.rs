@@ -5,10 +5,74 @@ use std::{fmt, str::Utf8Error};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::api_description::Shape;
+use crate::api_description::{self, Access, Class, Range};
 
 /// Limits the repeated, and the unknown members, that are stored: a client finds the cause with fewer.
 const MAX_PATHS: usize = 20;
+
+/// The known content of a JSON value in a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shape {
+    /// The members of a class.
+    Class(&'static Class),
+    /// Members with names chosen by the client.
+    Map,
+    /// Not an object: its members are not checked.
+    Value,
+}
+
+/// In bytes. No member is so long that a longer name could be similar to it.
+const MAX_MISSPELT: usize = 64;
+
+impl Shape {
+    /// Whether an object of this shape has the member in requests or in responses. True for a value
+    /// that must not be an object: that is reported as a violation of its own.
+    fn has_member(self, name: &str) -> bool {
+        match self {
+            Self::Class(class) => class.fields.iter().any(|field| field.name == name),
+            Self::Map | Self::Value => true,
+        }
+    }
+
+    /// The member of a request that an unknown name most likely means: the same in another case, or
+    /// with a few other letters.
+    fn similar_member(self, name: &str) -> Option<&'static str> {
+        let Self::Class(class) = self else {
+            return None;
+        };
+        if name.len() > MAX_MISSPELT {
+            return None;
+        }
+        let plain = |name: &str| name.replace(['_', '-'], "").to_lowercase();
+        let name = plain(name);
+        let distance = |member| strsim::damerau_levenshtein(&plain(member), &name);
+        let fields = class.fields.iter();
+        let members = fields.filter(|field| field.access != Access::Read);
+        let by_distance = members.map(|field| (distance(&field.name), &*field.name));
+        let (distance, member) = by_distance.min()?;
+        (distance <= member.len() / 4 + 1).then_some(member)
+    }
+
+    /// The shape of a member; none if it is unknown.
+    fn of_member(self, name: &str) -> Option<Self> {
+        match self {
+            Self::Class(class) => {
+                let mut fields = class.fields.iter();
+                let field = fields.find(|field| field.name == name)?;
+                if field.access == Access::Read {
+                    return None;
+                }
+                Some(match &field.range {
+                    Range::Object(name) => Self::Class(api_description::class(name)),
+                    Range::Json => Self::Map,
+                    _ => Self::Value,
+                })
+            }
+            Self::Map => Some(Self::Value),
+            Self::Value => None,
+        }
+    }
+}
 
 /// A JSON document, reduced to its known members.
 #[derive(Debug)]

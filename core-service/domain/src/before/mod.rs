@@ -10,7 +10,6 @@ macro_rules! table {
     };
 }
 
-mod calendar;
 mod context;
 mod error;
 mod grammar;

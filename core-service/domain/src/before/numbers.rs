@@ -1,8 +1,8 @@
 //! Two or three numbers with slashes, hyphens or dots between them, and all that they may mean:
 //! `03/12/2026`, `30-11-26`, `07.12.26`, `10.12`.
 
-use super::calendar::date_of;
 use super::context::DateOrder;
+use super::instant::date_of;
 use super::lexer::Token;
 use super::parsed_time::TimeOfDay;
 use jiff::civil::Date;

@@ -1,6 +1,6 @@
 //! Offsets relative to a date: amounts of time, weekdays, working days, month boundaries.
 
-use super::calendar::date_of;
+use super::instant::date_of;
 use super::lexer::{Cursor, Token};
 use super::word_tables::{ORDINALS, RELATIVE_WORDS, Unit, WEEKDAYS, value_of};
 

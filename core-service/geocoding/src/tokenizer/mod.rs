@@ -4,7 +4,6 @@ mod country;
 mod languages;
 #[cfg(test)]
 mod tests;
-mod town_names;
 
 use std::ops::Range;
 
@@ -111,14 +110,14 @@ pub(crate) fn is_same_name(name: &str, other: &str, country: &Country) -> bool {
         !part.trim().is_empty()
             && (part.contains(&name)
                 || name.contains(&part)
-                || town_names::are_of_one_town(name.trim(), part.trim()))
+                || languages::are_of_one_town(name.trim(), part.trim()))
     })
 }
 
 /// Whether two names are of the same town in different languages: `Cologne` and `Köln`.
 pub(crate) fn is_translation(name: &str, other: &str, country: &Country) -> bool {
     let name = key(name, country);
-    names_in(other).any(|part| town_names::are_of_one_town(&name, &key(part, country)))
+    names_in(other).any(|part| languages::are_of_one_town(&name, &key(part, country)))
 }
 
 /// The names in a town's name, which may have one for each language of the country.

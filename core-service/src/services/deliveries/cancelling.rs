@@ -14,7 +14,7 @@ use tonic::Response;
 
 use super::message;
 use crate::{
-    auth::caller::{Caller, Effect},
+    auth::caller::Caller,
     error::Error,
     idempotency::CommandResponse,
     messages,
@@ -37,13 +37,7 @@ impl Services {
     ) -> Result<Response<proto::Delivery>, Error> {
         let name = request.name.clone();
         let (response, events) = self.write_cancellation(caller, request).await?;
-        let effect = match (Effect::of(&response), &events) {
-            (Effect::Changed, None) => Effect::Unchanged,
-            (effect, _) => effect,
-        };
-        if let Some(events) = events {
-            self.dispatch(events);
-        }
+        let effect = self.finish(&response, events);
         let reply = CommandResponse::into_delivery(response, TASK_STATE)?;
         caller.audit_effect(RPC, &name, effect);
         Ok(reply)

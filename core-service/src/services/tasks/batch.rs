@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use domain::{lifecycle::Command, worker::Worker};
 use proto::limits::{MAX_BATCH, MAX_NAME, MAX_NOTES};
 
-use super::{CommandRequest, worker::ON_BEHALF_OF};
+use super::commands::{CommandRequest, ON_BEHALF_OF};
 use crate::{
     auth::caller::Caller, error::Error, messages, planning::validation::checked_text,
     services::Services,

@@ -1,66 +1,20 @@
-//! The history of a task: what commands report for it, and what its readers see of it.
+//! The history of a task, as its readers see it.
 
 use domain::{
     api_client::Scope,
-    id::ApiClientId,
     task::FailureReason,
-    task_event::{Remarks, TaskEvent, TaskReport, Transition},
-    violation::Violations,
-    worker::Worker,
+    task_event::{TaskEvent, Transition},
 };
-use proto::{
-    iri::Collection,
-    limits::{MAX_NAME, MAX_NOTES},
-};
+use proto::iri::Collection;
 use storage::pages::{Cursor, Start};
 
-use super::{CommandRequest, worker::reads_any_store};
+use super::require_reader;
 use crate::{
     auth::caller::Caller,
     error::Error,
     messages::{self, pages, timestamp},
-    planning::validation::checked_text,
     services::Services,
 };
-
-impl CommandRequest {
-    /// A request that has no remarks.
-    pub(super) fn new(
-        rpc: &'static str,
-        name: String,
-        idempotency: Option<proto::Idempotency>,
-        report: Option<proto::Report>,
-    ) -> Self {
-        Self {
-            rpc,
-            name,
-            idempotency,
-            report,
-            notes: String::new(),
-            contact_name: String::new(),
-            violations: Vec::new(),
-        }
-    }
-
-    pub(super) fn report(
-        self,
-        worker: Worker,
-        caller: ApiClientId,
-        violations: &mut Violations,
-    ) -> TaskReport {
-        let mut text = |field, text: &str, limit| checked_text(field, text, limit, violations);
-        TaskReport {
-            by: worker.actor(),
-            api_client_id: caller,
-            courier_id: worker.courier_id(),
-            times: messages::device_times(self.report),
-            remarks: Remarks {
-                notes: text("notes", &self.notes, MAX_NOTES),
-                contact_name: text("contact_name", &self.contact_name, MAX_NAME),
-            },
-        }
-    }
-}
 
 impl Services {
     /// A page of a task's history. The first one begins with the creation, which is no row.
@@ -70,20 +24,12 @@ impl Services {
         request: proto::ListTaskEventsRequest,
     ) -> Result<proto::ListTaskEventsResponse, Error> {
         let is_dispatch = caller.has(Scope::DispatchRead);
-        let is_of_any_store = reads_any_store(caller);
-        if !is_of_any_store {
-            caller.require(Scope::Tasks)?;
-        }
+        require_reader(caller)?;
         let mut violations = messages::read_violations(request.violations);
         let size = pages::read_size(request.page_size, &mut violations);
-        let after = read_position(&request.page_token, &mut violations);
+        let after = pages::read_next(&request.page_token, &mut violations);
         Error::check(violations)?;
-        let (store, task) = if is_of_any_store {
-            self.find_task_of_caller(caller, &request.task).await?
-        } else {
-            let task = self.find_own_task(caller, &request.task).await?;
-            (caller.store()?.clone(), task)
-        };
+        let (store, task) = self.find_task_of_caller(caller, &request.task).await?;
 
         let creation = after.is_none().then(|| proto::TaskEvent {
             event: "task:created".to_owned(),
@@ -174,17 +120,4 @@ fn message(event: TaskEvent, is_dispatch: bool) -> proto::TaskEvent {
 
 fn code(reason: Option<&FailureReason>) -> String {
     reason.map_or("", FailureReason::as_str).to_owned()
-}
-
-/// The position after which a page begins; `None` for the first page.
-fn read_position(token: &str, violations: &mut Violations) -> Option<Cursor> {
-    match pages::read_token(token, violations) {
-        Start::Newest => None,
-        Start::NewerThan(cursor) => Some(cursor),
-        Start::OlderThan(_) => {
-            let reason = "is not a token of this list";
-            violations.add("page_token", "INVALID_CURSOR", reason);
-            None
-        }
-    }
 }

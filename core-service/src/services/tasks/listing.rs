@@ -9,7 +9,7 @@ use storage::{
     task_lists::{self, CourierFilter, Filter, ListedTask, Order, Position},
 };
 
-use super::{requests::read_filter, worker::reads_any_store};
+use super::{reads_any_store, requests::read_filter};
 use crate::{
     auth::caller::Caller,
     error::Error,

@@ -1,70 +1,33 @@
 //! Tasks: read by shops, changed by couriers and dispatchers.
 
 mod batch;
+mod commands;
 mod history;
 pub(super) mod late;
 mod listing;
 mod requests;
 mod update;
 mod watch;
-pub(super) mod worker;
 
 use std::{
-    collections::BTreeSet,
+    borrow::Cow,
     pin::{Pin, pin},
     sync::Arc,
 };
 
 use domain::{
-    api_client::Scope,
-    delivery::Delivery,
-    lifecycle::{Command, Refusal},
-    store::Store,
-    task::{Task, TaskKind},
-    task_event::TaskReport,
-    violation::Violations,
-    worker::Worker,
+    api_client::Scope, id::TaskId, lifecycle::Command, store::Store, task::Task,
+    violation::Violations, worker::Worker,
 };
 use futures_util::Stream;
 use proto::iri::Collection;
-use storage::courier_lists::{self, Selection};
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status};
 
 pub(crate) use self::watch::TaskLog;
-use self::{late::ReportedTask, requests::read_reschedule, worker::reads_any_store};
-use super::{
-    Reply, Services,
-    delivery_changes::{DeliveryWriter, TASK_STATE, WrittenEvents},
-    stream_until_end,
-};
-use crate::{
-    auth::caller::{Caller, Effect},
-    error::Error,
-    idempotency::{CommandResponse, RequestKey},
-    messages,
-};
-
-/// A request to change a task.
-struct CommandRequest {
-    rpc: &'static str,
-    name: String,
-    idempotency: Option<proto::Idempotency>,
-    report: Option<proto::Report>,
-    notes: String,
-    contact_name: String,
-    /// What a gateway found.
-    violations: Vec<proto::Violation>,
-}
-
-/// A command on a task, as it was found.
-struct TaskChange {
-    reported: ReportedTask,
-    store: Store,
-    task: Task,
-    command: Command,
-    report: TaskReport,
-}
+use self::{commands::CommandRequest, requests::read_reschedule};
+use super::{Reply, Services, stream_until_end};
+use crate::{auth::caller::Caller, error::Error, messages};
 
 #[tonic::async_trait]
 impl proto::tasks_server::Tasks for Services {
@@ -73,18 +36,13 @@ impl proto::tasks_server::Tasks for Services {
 
     async fn get_task(&self, request: Request<proto::GetTaskRequest>) -> Reply<proto::Task> {
         let (caller, request) = Caller::of(request)?;
-        let name = request.name;
-
-        let reply = if reads_any_store(&caller) {
-            let (store, task) = self.find_task_of_caller(&caller, &name).await?;
+        require_reader(&caller)?;
+        let (store, task) = self.find_task_of_caller(&caller, &request.name).await?;
+        Ok(Response::new(if reads_any_store(&caller) {
             messages::task_with_place(task, &store)
         } else {
-            caller.require(Scope::Tasks)?;
-            let task = self.find_own_task(&caller, &name).await?;
-            messages::task(task, caller.store()?)
-        };
-
-        Ok(Response::new(reply))
+            messages::task(task, &store)
+        }))
     }
 
     async fn list_tasks(
@@ -235,148 +193,47 @@ impl proto::tasks_server::Tasks for Services {
 }
 
 impl Services {
-    /// Applies a command to a task of any store.
-    async fn change_task(
+    /// A task that a caller may read, and its store: of a shop one of its own, of a courier one in its lists, of
+    /// others any.
+    pub(in crate::services) async fn find_task_of_caller<'c>(
         &self,
-        caller: &Caller,
-        worker: Worker,
-        mut call: CommandRequest,
-        command: impl FnOnce(&Store, &mut Violations) -> Option<Command> + Send,
-    ) -> Result<Response<proto::Task>, Error> {
-        let (rpc, idempotency) = (call.rpc, call.idempotency.take());
-        let name = std::mem::take(&mut call.name);
-        let (store, task) = self.find_any_task(&name).await?;
-        let key = self
-            .idempotency
-            .read_key(caller, rpc, &name, idempotency)?
-            .map(|key| key.of_delivery(store.id, task.delivery_id));
-        let (response, events) = if let Some(replayed) = self.idempotency.replay(key).await? {
-            (replayed, None)
-        } else {
-            let reported = self.reported_task(worker, &store, &task);
-            let found = std::mem::take(&mut call.violations);
-            let mut violations = messages::read_violations(found);
-            let is_late = self.is_late(&reported, &task, &mut violations).await?;
-            let command = command(&store, &mut violations);
-            let report = call.report(worker, caller.id, &mut violations);
-            let Some(command) = command.filter(|_| violations.is_empty()) else {
-                return Err(Error::Invalid(violations));
-            };
-            if is_late && !command.is_end() {
-                return Err(Error::NotFound(name));
-            }
-            let change = TaskChange {
-                reported,
-                store,
-                task,
-                command,
-                report,
-            };
-            self.write_change(key, change).await?
-        };
-        let effect = match (Effect::of(&response), &events) {
-            (Effect::Changed, None) => Effect::Unchanged,
-            (effect, _) => effect,
-        };
-        if let Some(events) = events {
-            self.dispatch(events);
+        caller: &'c Caller,
+        name: &str,
+    ) -> Result<(Cow<'c, Store>, Task), Error> {
+        if !reads_any_store(caller) {
+            let store = caller.store()?;
+            let find = |id| storage::tasks::find(&self.storage, store.id, TaskId(id));
+            let task = messages::find_resource(Collection::Tasks, name, find).await?;
+            return Ok((Cow::Borrowed(store), task));
         }
-        let reply = CommandResponse::into_task(response, TASK_STATE)?;
-        caller.audit_effect(rpc, &name, effect);
-        Ok(reply)
+        let (store, task) = self.find_any_task(name).await?;
+        let today = self.today();
+        let courier = caller.courier().map(|id| Worker::Courier { id, today });
+        if courier.is_some_and(|courier| !courier.has(&task)) {
+            return Err(Error::NotFound(name.to_owned()));
+        }
+        Ok((Cow::Owned(store), task))
     }
 
-    async fn write_change(
+    pub(in crate::services) async fn find_any_task(
         &self,
-        request_key: RequestKey,
-        change: TaskChange,
-    ) -> Result<(Response<CommandResponse>, Option<WrittenEvents>), Error> {
-        let TaskChange {
-            reported,
-            store,
-            task,
-            command,
-            report,
-        } = change;
-        let (worker, is_keyed) = (reported.worker, request_key.is_some());
-        let is_completion = command == Command::Complete;
-        if is_completion && task.is_done() && !is_keyed && worker.has(&task) {
-            let unchanged = CommandResponse::of_task(messages::task_with_place(task, &store));
-            return Ok((Response::new(unchanged), None));
-        }
-        let mut writer = DeliveryWriter::new(self, store.time_zone.clone(), report);
-        let kind = task.kind;
-        let mut lists = BTreeSet::new();
-        if let Command::Reschedule(to) = &command {
-            let is_requested = to.is_time_slot && kind == TaskKind::Dropoff;
-            writer.slot = self.find_limited_slot(&store, is_requested).await?;
-            // It leaves its list, and with `both` so does the other task.
-            let selection = Selection::Tasks([task.id].into());
-            let tasks = courier_lists::tasks(self.storage.reader(), &selection).await?;
-            lists.extend(tasks.iter().filter_map(|(_, task)| Some(task.place?.list)));
-        }
-        let completion = self.find_completion(&command, worker, &store, &task);
-        let completion = completion.await?;
-        let change = courier_lists::Change {
-            at: self.clock.now(),
-            by: writer.report.api_client_id,
-        };
-        let name = Collection::Tasks.name(task.id);
-        let write = self
-            .idempotency
-            .write_with(request_key, move |transaction| async move {
-                courier_lists::lock(&transaction, &lists, &change).await?;
-                let apply = |delivery: &mut Delivery, now| {
-                    let is_reschedule = matches!(command, Command::Reschedule(_));
-                    if is_reschedule && !delivery.is_in_lists(&lists) {
-                        return Err(Refusal::Moved);
-                    }
-                    if !worker.has(delivery.task(kind)) {
-                        return Err(Refusal::NotAssigned);
-                    }
-                    let may_do = command != Command::Reopen
-                        || worker.may_reopen(delivery.task(kind), completion.as_ref());
-                    let events = delivery.apply(kind, &command, writer.report.by, now)?;
-                    may_do.then_some(events).ok_or(Refusal::State(kind))
-                };
-                let changed = writer.change(&transaction, store.id, task.delivery_id, apply);
-                let changed = reported.or_late(&transaction, &writer, &command, changed.await);
-                match changed.await {
-                    Ok(Some(changed)) => {
-                        if changed.events.is_some() {
-                            let record = courier_lists::record_change;
-                            record(&transaction, &lists, &change).await?;
-                        }
-                        let task = changed.delivery.into_task(kind);
-                        let task = if worker.has(&task) {
-                            messages::task_with_place(task, &store)
-                        } else {
-                            // Of a late report: another courier's by now.
-                            messages::task(task, &store)
-                        };
-                        Ok((CommandResponse::of_task(task), changed.events))
-                    }
-                    Ok(None) => Err(Error::NotFound(name)),
-                    // Stored, too: the state may permit a repetition of the command later.
-                    Err(Error::Conflict(TASK_STATE, message)) => {
-                        let conflict =
-                            reported.record_conflict(&transaction, &writer, &command, is_keyed);
-                        conflict.await?;
-                        Ok((CommandResponse::refused(message), None))
-                    }
-                    Err(error) => Err(error),
-                }
-            });
-        let (response, events) = write.await?;
-        let events = events.flatten();
-        if response.get_ref().task.is_none() {
-            // Brings the incident of the conflict to watchers.
-            self.queue.streams.events_written.send_replace(());
-        }
-        if is_completion && events.is_some() {
-            self.metrics.tasks_completed.inc(kind.as_str());
-            self.count_estimate(task.id);
-        }
-        Ok((response, events))
+        name: &str,
+    ) -> Result<(Store, Task), Error> {
+        let find = |id| storage::tasks::find_of_any_store(&self.storage, TaskId(id));
+        messages::find_resource(Collection::Tasks, name, find).await
+    }
+}
+
+/// Whether a caller reads tasks of any store.
+pub(in crate::services) fn reads_any_store(caller: &Caller) -> bool {
+    caller.has(Scope::TasksAll) || caller.has(Scope::DispatchRead) || caller.courier().is_some()
+}
+
+/// Fails unless a caller reads tasks.
+fn require_reader(caller: &Caller) -> Result<(), Error> {
+    if reads_any_store(caller) {
+        Ok(())
+    } else {
+        caller.require(Scope::Tasks)
     }
 }

@@ -73,14 +73,7 @@ impl Services {
                 Ok((CommandResponse::of_task(message), changed.events))
             });
         let (response, events) = write.await?;
-        let effect = match &events {
-            None => Effect::Replayed,
-            Some(None) => Effect::Unchanged,
-            Some(Some(_)) => Effect::Changed,
-        };
-        if let Some(events) = events.flatten() {
-            self.dispatch(events);
-        }
+        let effect = self.finish(&response, events.flatten());
         caller.audit_effect(rpc, &name, effect);
         CommandResponse::into_task(response, TASK_STATE)
     }

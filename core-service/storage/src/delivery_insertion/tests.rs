@@ -182,7 +182,7 @@ async fn statements_that_hang_do_not_keep_others_from_running() {
     let hanging = [(); 2].map(|()| new(store_id));
     let (transaction, checkout) = storage.reader().begin().await.unwrap();
     for new in &hanging {
-        assert!(insert(&transaction, new).await.unwrap());
+        assert!(insert(&transaction, new, None).await.unwrap());
     }
     let mut waiting = Vec::new();
     for new in &hanging {

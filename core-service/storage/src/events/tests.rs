@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::{sync::Semaphore, task::JoinHandle};
 
 use super::*;
-use crate::{Storage, fixture, task_changes};
+use crate::{Storage, delivery_insertion::QUEUE_CREATION, fixture, task_changes};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -255,7 +255,8 @@ async fn two_cores_that_number_at_the_same_time_leave_no_gap_and_number_nothing_
 async fn create(storage: &Storage, store_id: StoreId) -> DeliveryId {
     let id = DeliveryId::new();
     let create = storage.write(move |transaction| async move {
-        rows::insert(&transaction, task_changes::creation(store_id, id)).await
+        let created = [store_id.0.into(), id.0.into()];
+        rows::run(&transaction, QUEUE_CREATION, created).await
     });
     create.await.unwrap();
     id

@@ -47,7 +47,7 @@ pub(crate) struct Class {
     /// The example of a request; null if a request never consists of one object of the class.
     #[serde(default)]
     pub(super) example: Value,
-    pub(super) fields: Vec<Field>,
+    pub(crate) fields: Vec<Field>,
 }
 
 /// The form of `@type` in the objects of a class.
@@ -75,16 +75,16 @@ pub(super) enum Presence {
 /// A member of the objects of a class.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Field {
-    pub(super) name: String,
+pub(crate) struct Field {
+    pub(crate) name: String,
     /// By default the name itself if it is a compact IRI such as `hydra:title`, or else the term of
     /// the API's vocabulary.
     iri: Option<String>,
-    pub(super) range: Range,
+    pub(crate) range: Range,
     #[serde(default)]
     pub(super) cardinality: Cardinality,
     #[serde(default)]
-    pub(super) access: Access,
+    pub(crate) access: Access,
     /// Required in requests.
     #[serde(default)]
     pub(super) required: bool,
@@ -106,7 +106,7 @@ pub(super) struct Field {
 
 /// The type of a field's values. Classes and enumerations are given by their names.
 #[derive(Debug, Deserialize)]
-pub(super) enum Range {
+pub(crate) enum Range {
     Text,
     /// One of a closed set of strings.
     Enum(String),
@@ -144,7 +144,7 @@ pub(super) enum Cardinality {
 
 /// Whether a field is in responses, in requests, or in both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-pub(super) enum Access {
+pub(crate) enum Access {
     #[default]
     Read,
     Write,
@@ -186,70 +186,6 @@ impl<'de> Deserialize<'de> for &'static Class {
         let name = String::deserialize(deserializer)?;
         let class = ALL.iter().find(|class| class.name == name);
         class.ok_or_else(|| D::Error::custom(format!("no class is named {name}")))
-    }
-}
-
-/// The known content of a JSON value in a request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Shape {
-    /// The members of a class.
-    Class(&'static Class),
-    /// Members with names chosen by the client.
-    Map,
-    /// Not an object: its members are not checked.
-    Value,
-}
-
-/// In bytes. No member is so long that a longer name could be similar to it.
-const MAX_MISSPELT: usize = 64;
-
-impl Shape {
-    /// Whether an object of this shape has the member in requests or in responses. True for a value
-    /// that must not be an object: that is reported as a violation of its own.
-    pub(crate) fn has_member(self, name: &str) -> bool {
-        match self {
-            Self::Class(class) => class.fields.iter().any(|field| field.name == name),
-            Self::Map | Self::Value => true,
-        }
-    }
-
-    /// The member of a request that an unknown name most likely means: the same in another case, or
-    /// with a few other letters.
-    pub(crate) fn similar_member(self, name: &str) -> Option<&'static str> {
-        let Self::Class(class) = self else {
-            return None;
-        };
-        if name.len() > MAX_MISSPELT {
-            return None;
-        }
-        let plain = |name: &str| name.replace(['_', '-'], "").to_lowercase();
-        let name = plain(name);
-        let distance = |member| strsim::damerau_levenshtein(&plain(member), &name);
-        let fields = class.fields.iter();
-        let members = fields.filter(|field| field.access != Access::Read);
-        let by_distance = members.map(|field| (distance(&field.name), &*field.name));
-        let (distance, member) = by_distance.min()?;
-        (distance <= member.len() / 4 + 1).then_some(member)
-    }
-
-    /// The shape of a member; none if it is unknown.
-    pub(crate) fn of_member(self, name: &str) -> Option<Self> {
-        match self {
-            Self::Class(class) => {
-                let mut fields = class.fields.iter();
-                let field = fields.find(|field| field.name == name)?;
-                if field.access == Access::Read {
-                    return None;
-                }
-                Some(match &field.range {
-                    Range::Object(class) => Self::Class(find(class)),
-                    Range::Json => Self::Map,
-                    _ => Self::Value,
-                })
-            }
-            Self::Map => Some(Self::Value),
-            Self::Value => None,
-        }
     }
 }
 

@@ -8,9 +8,7 @@ use proto::{
 use serde_json::Value;
 
 use crate::{
-    api_description::{self, Shape},
-    body_reader::Object,
-    request::Request,
+    api_description, body_reader::Object, representation::json::Shape, request::Request,
     violations::ViolationCollector,
 };
 

@@ -11,10 +11,10 @@ mod ranges;
 mod several_meanings;
 pub(super) mod words;
 
-use super::calendar::{RepeatedTime, offset_at};
 use super::context::Context;
 use super::error::Error;
 use super::instant;
+use super::instant::{RepeatedTime, offset_at};
 use super::parsed_time::ParsedTime;
 use super::time_zone::UTC_OFFSETS;
 use jiff::civil::Time;

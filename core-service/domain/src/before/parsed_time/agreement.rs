@@ -1,8 +1,8 @@
 //! Several days and durations in one text: parsed if they agree, rejected if they contradict each
 //! other or may mean two times. PHP adds them up.
 
-use super::super::calendar::date_of;
 use super::super::error::Error;
+use super::super::instant::date_of;
 use super::super::lexer::{Cursor, Token};
 use super::super::relative::WeekdaySearch;
 use super::super::word_tables::{Unit, WEEKDAYS, WORKING_DAYS, value_of};

@@ -1,7 +1,7 @@
 //! Numbers and words with several readings: the rest of the text decides, or the text is rejected.
 
-use super::super::calendar::date_of;
 use super::super::error::Error;
+use super::super::instant::date_of;
 use super::super::lexer::{Cursor, Token};
 use super::super::numbers::{NumericDate, Readings};
 use super::super::relative::DayCount;

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::{
     Search,
-    match_street::StreetMatch,
     parsed_query::{ParsedPostcode, ParsedQuery, ParsedTown},
+    streets::StreetMatch,
 };
 use crate::{
     Mismatch,

@@ -1,8 +1,6 @@
 //! Searches the addresses of an index for a query.
 
-mod match_house;
 mod match_locality;
-mod match_street;
 mod parsed_query;
 mod scoring;
 mod streets;

@@ -1,11 +1,15 @@
-//! Selects the best of the matching streets.
+//! Selects the best of the matching streets, and finds the house in it or interpolates its point.
 
 use domain::address::LatLng;
 
-use super::{AREA_RADIUS_METERS, Scope, Search, match_house, match_locality::StreetCandidate};
-
+use super::{AREA_RADIUS_METERS, Scope, Search, match_locality::StreetCandidate};
 use crate::{
-    GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, geocoder::NEAREST_TOWN,
+    GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision,
+    gazetteer::{
+        house_number::HouseNumber,
+        index::{KnownHouse, Lookup, Street, normalize_postcode},
+    },
+    geocoder::NEAREST_TOWN,
 };
 
 // Factors that reduce the confidence.
@@ -15,6 +19,11 @@ const NEAREST_TOWN_FACTOR: f64 = 0.9;
 const OUTSIDE_AREA_FACTOR: f64 = 0.7;
 /// The factor for an interpolated house number.
 const INTERPOLATED_FACTOR: f64 = 0.9;
+
+/// Interpolates only between neighbours within this distance.
+const MAX_INTERPOLATION_METERS: f64 = 400.0;
+/// Points within this distance belong to one house.
+const SAME_HOUSE_METERS: f64 = 300.0;
 
 impl Search<'_> {
     /// The only address of the required precision, otherwise a partial match. The streets elsewhere
@@ -145,7 +154,7 @@ impl Search<'_> {
         let mut interpolated = None;
         for written in &candidate.houses {
             let postcode = candidate.postcode.map(|postcode| postcode.code.as_str());
-            let matches = match_house::find(&self.lookup, street, &written.house, postcode)?;
+            let matches = find_houses(&self.lookup, street, &written.house, postcode)?;
             let Some(first) = matches.first() else {
                 continue;
             };
@@ -183,4 +192,110 @@ impl Search<'_> {
 /// The sort key: streets with their town or postcode in the query first, then by confidence.
 fn rank(candidate: &StreetCandidate<'_>) -> (bool, f64) {
     (candidate.has_given_place, candidate.confidence)
+}
+
+/// A house number with its point.
+struct HouseMatch {
+    house: HouseNumber,
+    /// Empty if unknown.
+    postcode: String,
+    point: LatLng,
+    precision: Precision,
+    reason: Option<String>,
+}
+
+/// Finds a house of a street. Returns several if the street has the number more than once and
+/// `postcode` selects none of them; none if it is unknown and its point cannot be interpolated.
+fn find_houses(
+    lookup: &Lookup<'_>,
+    street: &Street,
+    house: &HouseNumber,
+    postcode: Option<&str>,
+) -> rusqlite::Result<Vec<HouseMatch>> {
+    let same_number = lookup.houses(street.id, house.number)?;
+    let exact: Vec<_> = same_number
+        .iter()
+        .filter(|known| known.house == *house)
+        .collect();
+    if !exact.is_empty() {
+        return Ok(distinct(street, &exact, postcode));
+    }
+    if let Some(similar) = same_number.first() {
+        return Ok(vec![HouseMatch {
+            reason: Some(format!("estimated from {}", similar.house)),
+            precision: Precision::Interpolated,
+            ..house_match(street, house, similar)
+        }]);
+    }
+    // Neighbours on the same side of the street come first.
+    for any_side in [false, true] {
+        if let Some((lower, upper)) = lookup.neighbours(street.id, house.number, any_side)?
+            && lower.point.distance_meters(upper.point) <= MAX_INTERPOLATION_METERS
+        {
+            return Ok(interpolate(street, house, &lower, &upper)
+                .into_iter()
+                .collect());
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// The house with the postcode, otherwise one house of each group of points close to each other.
+fn distinct(street: &Street, exact: &[&KnownHouse], postcode: Option<&str>) -> Vec<HouseMatch> {
+    let has_postcode = |known: &&&KnownHouse| {
+        postcode.is_some_and(|postcode| normalize_postcode(postcode_of(street, known)) == postcode)
+    };
+    if let Some(known) = exact.iter().find(has_postcode) {
+        return vec![house_match(street, &known.house, known)];
+    }
+    let mut distinct: Vec<HouseMatch> = Vec::new();
+    for known in exact {
+        if distinct
+            .iter()
+            .all(|other| other.point.distance_meters(known.point) > SAME_HOUSE_METERS)
+        {
+            distinct.push(house_match(street, &known.house, known));
+        }
+    }
+    distinct
+}
+
+fn house_match(street: &Street, house: &HouseNumber, known: &KnownHouse) -> HouseMatch {
+    HouseMatch {
+        house: house.clone(),
+        postcode: postcode_of(street, known).to_owned(),
+        point: known.point,
+        precision: Precision::House,
+        reason: None,
+    }
+}
+
+fn postcode_of<'a>(street: &'a Street, known: &'a KnownHouse) -> &'a str {
+    if known.postcode.is_empty() {
+        &street.postcode
+    } else {
+        &known.postcode
+    }
+}
+
+fn interpolate(
+    street: &Street,
+    house: &HouseNumber,
+    lower: &KnownHouse,
+    upper: &KnownHouse,
+) -> Option<HouseMatch> {
+    let difference = f64::from(upper.house.number.checked_sub(lower.house.number)?);
+    let fraction = f64::from(house.number.checked_sub(lower.house.number)?) / difference.max(1.0);
+    let interpolated = |from: f64, to: f64| from + (to - from) * fraction;
+    let point = LatLng::new(
+        interpolated(lower.point.latitude(), upper.point.latitude()),
+        interpolated(lower.point.longitude(), upper.point.longitude()),
+    );
+    Some(HouseMatch {
+        house: house.clone(),
+        postcode: postcode_of(street, lower).to_owned(),
+        point: point.ok()?,
+        precision: Precision::Interpolated,
+        reason: Some(format!("between {} and {}", lower.house, upper.house)),
+    })
 }

@@ -5,23 +5,28 @@ use std::collections::BTreeMap;
 use jiff::{Timestamp, ToSpan as _, Zoned};
 
 use domain::{
+    address::LatLng,
     before::{self, DateOrder},
     delivery::TaskTimes,
+    store::Country,
     task::{Package, TaskDetails},
+    telephone,
     time_slot::window,
     violation::Violations,
     visible::{is_control, visible},
 };
-use proto::limits::{
-    self, MAX_LONG_TEXT, MAX_METADATA, MAX_NAME, MAX_PACKAGES, MAX_TAG, MAX_TAGS, MAX_TASK_TEXTS,
-    MAX_TEXT,
+use proto::{
+    iri,
+    limits::{
+        self, MAX_LONG_TEXT, MAX_METADATA, MAX_NAME, MAX_PACKAGES, MAX_TAG, MAX_TAGS,
+        MAX_TASK_TEXTS, MAX_TEXT,
+    },
 };
 
-mod address;
+use super::address_geocoder::AddressDraft;
+
 #[cfg(test)]
 mod tests;
-
-pub(crate) use address::{AddressDraft, address, address_object};
 
 /// The context in which texts are parsed.
 pub(crate) struct ParseContext<'a> {
@@ -60,6 +65,96 @@ pub(crate) fn external_reference(
     violations: &mut Violations,
 ) -> Option<String> {
     checked_text("external_reference", &text?, MAX_NAME, violations)
+}
+
+pub(crate) fn address(
+    field: &str,
+    draft: Option<proto::task_draft::Address>,
+    country: &str,
+    violations: &mut Violations,
+) -> Option<AddressDraft> {
+    match draft? {
+        proto::task_draft::Address::AddressText(text) => {
+            let text = checked_text(field, &text, MAX_TEXT, violations)?;
+            // A geocoder could find something for it.
+            if iri::is_iri(visible(&text).trim()) {
+                violations.add(
+                    field,
+                    "ADDRESS_NOT_FOUND",
+                    "must not be an IRI: send a postal address, or an object with streetAddress or latLng",
+                );
+                return None;
+            }
+            Some(AddressDraft {
+                text,
+                ..AddressDraft::default()
+            })
+        }
+        proto::task_draft::Address::AddressDraft(draft) => {
+            Some(address_object(field, draft, country, violations))
+        }
+    }
+}
+
+/// A structured address. `country` is that of telephone numbers in national form.
+pub(crate) fn address_object(
+    field: &str,
+    draft: proto::AddressDraft,
+    country: &str,
+    violations: &mut Violations,
+) -> AddressDraft {
+    let mut text = |name: &str, text: Option<String>, limit| {
+        checked_text(&format!("{field}.{name}"), &text?, limit, violations)
+    };
+    let has_point = draft.lat_lng.is_some();
+    let street_address =
+        text("street_address", draft.street_address.clone(), MAX_TEXT).map(|trimmed| {
+            // Together with a point, the client's text is stored unchanged.
+            draft
+                .street_address
+                .filter(|_| has_point)
+                .unwrap_or(trimmed)
+        });
+    let mut address = AddressDraft {
+        text: street_address.unwrap_or_default(),
+        place_name: text("place_name", draft.place_name, MAX_NAME),
+        contact_name: text("contact_name", draft.contact_name, MAX_NAME),
+        description: text("description", draft.description, MAX_LONG_TEXT),
+        postal_code: text("postal_code", draft.postal_code, MAX_NAME),
+        locality: text("address_locality", draft.address_locality, MAX_NAME),
+        ..AddressDraft::default()
+    };
+    let country_code = draft.address_country.unwrap_or_default();
+    let country_code = visible(&country_code);
+    if !country_code.trim().is_empty() {
+        let parsed = country_code.trim().parse::<Country>();
+        address.country = violations
+            .check(
+                format!("{field}.address_country"),
+                "UNKNOWN_COUNTRY",
+                parsed,
+            )
+            .map(|country| country.as_str().to_owned());
+    }
+    if let Some(number) = draft.telephone {
+        let field = format!("{field}.telephone");
+        let parsed = telephone::parse(&number, country);
+        address.telephone = violations
+            .check(field, "INVALID_TELEPHONE", parsed)
+            .flatten();
+    }
+    if let Some(point) = draft.lat_lng {
+        let parsed = LatLng::new(point.latitude, point.longitude);
+        if point.latitude == 0.0 && point.longitude == 0.0 {
+            violations.warn(
+                format!("{field}.lat_lng"),
+                "ZERO_POINT",
+                "is latitude 0, longitude 0, often sent for an unknown location",
+            );
+        }
+        address.lat_lng = violations.check(format!("{field}.lat_lng"), "INVALID_POINT", parsed);
+    }
+    address
 }
 
 /// The times of a task. `timeSlot` takes precedence over `before`. Blank counts as absent.
