@@ -106,6 +106,8 @@ writes! {
     SigningKeysClient::revoke_signing_keys(RevokeSigningKeysRequest) -> RevokeSigningKeysResponse;
     SigningKeysClient::rotate_signing_key(RotateSigningKeyRequest) -> SigningKey;
     StoresClient::create_store(CreateStoreRequest) -> Store;
+    StoresClient::disable_store(DisableStoreRequest) -> Store;
+    StoresClient::enable_store(EnableStoreRequest) -> Store;
     StoresClient::update_store(UpdateStoreRequest) -> Store;
     TasksClient::complete_task(CompleteTaskRequest) -> Task;
     TasksClient::fail_task(FailTaskRequest) -> Task;

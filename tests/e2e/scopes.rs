@@ -113,6 +113,8 @@ const RPCS: &[(&str, Requirement)] = &[
     ("SigningKeys/RevokeSigningKeys", Scope(&["admin"])),
     ("SigningKeys/RotateSigningKey", Scope(&["admin"])),
     ("Stores/CreateStore", Scope(&["admin"])),
+    ("Stores/DisableStore", Scope(&["admin"])),
+    ("Stores/EnableStore", Scope(&["admin"])),
     ("Stores/GetStore", Scope(READ_STORE)),
     ("Stores/ListStores", Scope(READ_PLATFORM)),
     ("Stores/UpdateStore", Scope(&["admin"])),

@@ -4,6 +4,7 @@
 mod address_import;
 mod addresses;
 mod clients;
+mod disabled_stores;
 mod doctor;
 mod keys;
 mod master_keys;

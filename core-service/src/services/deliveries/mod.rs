@@ -16,7 +16,7 @@ use tonic::{Request, Response};
 
 use super::{Reply, Services};
 use crate::{
-    auth::caller::Caller,
+    auth::{authenticator::require_enabled, caller::Caller},
     error::Error,
     messages,
     planning::{
@@ -115,7 +115,7 @@ impl proto::deliveries_server::Deliveries for Services {
 
 impl Services {
     /// The caller on behalf of a store: a store's client names none, and a program of the platform, which needs a
-    /// scope, names one.
+    /// scope, names one. Fails if it is disabled.
     pub(super) async fn caller_for_store(
         &self,
         caller: Arc<Caller>,
@@ -129,6 +129,7 @@ impl Services {
         }
         caller.require(scope)?;
         let store = messages::find_store(&self.storage, store).await?;
+        require_enabled(Some(&store))?;
         Ok(Arc::new(caller.for_store(store)))
     }
 

@@ -226,6 +226,7 @@ table! {
     telephone: Option<String>,
     colour: Option<i64>,
     logo_version: Option<String>,
+    disabled_at: Option<Instant>,
 }
 
 table! {
