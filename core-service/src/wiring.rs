@@ -6,7 +6,7 @@ use std::sync::Arc;
 use admission::Concurrency;
 use proto::{
     addresses_server::AddressesServer, api_clients_server::ApiClientsServer,
-    couriers_server::CouriersServer, deliveries_server::DeliveriesServer,
+    audit_server::AuditServer, couriers_server::CouriersServer, deliveries_server::DeliveriesServer,
     events_server::EventsServer, images_server::ImagesServer, incidents_server::IncidentsServer,
     master_keys_server::MasterKeysServer, notifications_server::NotificationsServer,
     personal_data_server::PersonalDataServer, price_lists_server::PriceListsServer,
@@ -34,7 +34,7 @@ use crate::{
     notifications::{Queue, Streams, TestSends},
     planning::{definitions::Definitions, planner::Planner},
     services::{
-        Services, events::EventLog, feed::Feed, images::Uploads, tasks::TaskLog,
+        Services, audit::RecordedReads, events::EventLog, feed::Feed, images::Uploads, tasks::TaskLog,
         tracking::Estimates,
     },
     startup::Resources,
@@ -140,6 +140,7 @@ pub(crate) fn wire(
         events: config.deliveries.event_retention,
         notifications: config.webhooks.notification_retention,
         deliveries: config.deliveries.delivery_retention,
+        audit: config.platform.audit_retention,
     };
     let task_tracker = &lifecycle.task_tracker;
     task_tracker.spawn(Arc::clone(&event_feed).poll(events_sequenced.subscribe()));
@@ -173,6 +174,7 @@ pub(crate) fn wire(
         images,
         uploads: Uploads::new(),
         watches: Concurrency::new(),
+        recorded_reads: RecordedReads::default(),
         task_tracker: lifecycle.task_tracker.clone(),
         metrics: metrics.clone(),
     });
@@ -188,7 +190,7 @@ pub(crate) fn wire(
         TokensServer AddressesServer CouriersServer StoresServer ApiClientsServer SigningKeysServer
         MasterKeysServer DeliveriesServer TasksServer RetailPricesServer PriceListsServer
         TimeSlotsServer WebhooksServer ZonesServer EventsServer PersonalDataServer
-        NotificationsServer IncidentsServer ImagesServer TrackingServer
+        NotificationsServer IncidentsServer ImagesServer TrackingServer AuditServer
     );
     (authentication, release_leases)
 }

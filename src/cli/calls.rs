@@ -6,7 +6,7 @@ use std::{error::Error as _, time::Duration};
 use prost::Message;
 use proto::{
     Idempotency, addresses_client::AddressesClient, api_clients_client::ApiClientsClient,
-    couriers_client::CouriersClient, deliveries_client::DeliveriesClient,
+    audit_client::AuditClient, couriers_client::CouriersClient, deliveries_client::DeliveriesClient,
     incidents_client::IncidentsClient, master_keys_client::MasterKeysClient,
     personal_data_client::PersonalDataClient, price_lists_client::PriceListsClient,
     signing_keys_client::SigningKeysClient, stores_client::StoresClient, tasks_client::TasksClient,
@@ -65,6 +65,7 @@ macro_rules! writes {
 calls! {
     AddressesClient::search_addresses(SearchAddressesRequest) -> SearchAddressesResponse;
     ApiClientsClient::list_api_clients(ListApiClientsRequest) -> ListApiClientsResponse;
+    AuditClient::list_audit_events(ListAuditEventsRequest) -> ListAuditEventsResponse;
     CouriersClient::get_courier(GetCourierRequest) -> Courier;
     CouriersClient::list_courier_lists(ListCourierListsRequest) -> ListCourierListsResponse;
     CouriersClient::list_couriers(ListCouriersRequest) -> ListCouriersResponse;

@@ -109,7 +109,18 @@ async fn the_audit_log_names_who_did_what_to_what() {
         ("RotateSigningKey", format!("signing_keys/{key}"), ""),
         ("RevokeSigningKeys", format!("signing_keys/{key}"), ""),
     ];
-    let expected = with_replays.chain(others).map(|(rpc, resource, effect)| {
+    let expected: Vec<_> = with_replays.chain(others).collect();
+    // A row for each change, in any case of those of one instant.
+    let changes = expected.iter().filter(|(.., effect)| effect.is_empty());
+    let mut changes: Vec<_> = changes
+        .map(|(rpc, resource, _)| json!([operator, rpc, resource]))
+        .collect();
+    changes.reverse();
+    let listed = run(&["audit", "list", "--who", &operator]);
+    let listed = listed["audit_events"].as_array().unwrap().iter();
+    let listed = listed.map(|of| json!([of["api_client"], of["rpc"], of["resource"]]));
+    assert_eq!(listed.collect::<Vec<_>>(), changes);
+    let expected = expected.into_iter().map(|(rpc, resource, effect)| {
         format!("client=\"api_apps/{operator}\" rpc=\"{rpc}\" resource=\"{resource}\"{effect}")
     });
     assert_eq!(audited(&platform), expected.collect::<Vec<_>>());

@@ -54,6 +54,7 @@ const RPCS: &[(&str, Requirement)] = &[
     ("ApiClients/GetCurrentApiClient", Token),
     ("ApiClients/ListApiClients", Scope(&["admin"])),
     ("ApiClients/RotateApiClientSecret", Scope(&["admin"])),
+    ("Audit/ListAuditEvents", Scope(&["admin"])),
     ("Couriers/AssignTasks", Scope(&["dispatch", "admin"])),
     ("Couriers/CreateCourier", Scope(&["dispatch", "admin"])),
     ("Couriers/GetCourier", Scope(READ_DISPATCH)),

@@ -15,7 +15,7 @@ use storage::Storage;
 use tokio::{sync::Mutex, time::Instant};
 use tonic::metadata::MetadataMap;
 
-use super::caller::Caller;
+use super::{audit::Audit, caller::Caller};
 use crate::{
     auth::access_token::{self, Claims},
     error::{Error, Unauthenticated},
@@ -35,7 +35,7 @@ const REVOCATION_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 pub(crate) struct Authenticator {
     storage: Arc<Storage>,
     key_ring: Arc<KeyRing>,
-    clock: Clock,
+    pub(super) clock: Clock,
     /// The callers by the SHA-256 of their tokens.
     cache: moka::sync::Cache<[u8; 32], CachedCaller>,
     /// The clients of streams by their keys, as they were checked in the last interval. Locked
@@ -254,6 +254,7 @@ fn caller(client: ApiClient, store: Option<Store>, claims: &Claims) -> Caller {
         courier_id: client.courier_id,
         task_status: client.task_status,
         default_address: client.default_address,
+        audit: Audit::default(),
     }
 }
 

@@ -14,7 +14,7 @@ use tonic::{Request, Response};
 
 use super::{Reply, Services};
 use crate::{
-    auth::caller::Caller,
+    auth::{audit::Audit, caller::Caller},
     error::Error,
     secrets::secret_box::{Purpose, SecretBox},
 };
@@ -51,7 +51,9 @@ impl proto::master_keys_server::MasterKeys for Services {
         };
         let next = match page {
             Page::Keys => {
-                (response.signing_keys, response.platform_secrets) = self.reencrypt_keys().await?;
+                let name = key_name(&response);
+                let reencrypt = self.reencrypt_keys(caller.audit.clone(), name);
+                (response.signing_keys, response.platform_secrets) = reencrypt.await?;
                 Some(Page::WebhooksAfter(None))
             }
             Page::WebhooksAfter(after) => {
@@ -82,7 +84,7 @@ impl proto::master_keys_server::MasterKeys for Services {
             response.webhooks,
             response.stored_responses,
         ];
-        let key = format!("master_keys/{}", response.current_key);
+        let key = key_name(&response);
         let reply = Response::new(response);
         if counts.iter().any(|count| *count > 0) {
             caller.audit("ReencryptSecrets", &key, &reply);
@@ -91,12 +93,17 @@ impl proto::master_keys_server::MasterKeys for Services {
     }
 }
 
+fn key_name(response: &proto::ReencryptSecretsResponse) -> String {
+    format!("master_keys/{}", response.current_key)
+}
+
 impl Services {
     /// Returns how many signing keys and secrets of the platform were reencrypted.
-    async fn reencrypt_keys(&self) -> Result<(u32, u32), Error> {
+    async fn reencrypt_keys(&self, audit: Audit, name: String) -> Result<(u32, u32), Error> {
         let secret_box = Arc::clone(&self.secret_box);
         self.storage
             .write(move |transaction| async move {
+                audit.record(&transaction, None, name).await?;
                 let (mut signing_keys, mut platform_secrets) = (0, 0);
                 storage::signing_keys::lock(&transaction).await?;
                 for key in storage::signing_keys::list(&transaction).await? {

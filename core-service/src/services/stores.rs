@@ -157,9 +157,11 @@ impl Services {
         let logo = changes.logo.clone();
         changes.apply(&mut store);
 
+        let audit = caller.audit.clone();
         self.idempotency
             .write(request_key, move |transaction| async move {
                 storage::stores::insert(&transaction, &store).await?;
+                audit.record_store(&transaction, store.id).await?;
                 if let Some(NewLogo(Some(logo))) = &logo {
                     storage::stores::set_logo(&transaction, store.id, Some(logo)).await?;
                 }
@@ -179,7 +181,7 @@ impl Services {
         let store = messages::find_store(&self.storage, &request.name).await?;
         let changes = self.changes(request, &store).await?;
 
-        let store_id = store.id;
+        let (store_id, audit) = (store.id, caller.audit.clone());
         let updated = self
             .idempotency
             .write(request_key, move |transaction| async move {
@@ -196,6 +198,7 @@ impl Services {
                     check_time_slot(&transaction, &store).await?;
                 }
                 storage::stores::update(&transaction, &store).await?;
+                audit.record_store(&transaction, store_id).await?;
                 Ok(messages::store(&store))
             })
             .await;
@@ -219,6 +222,7 @@ impl Services {
         };
         let request_key = begin_or_replay!(self, caller, rpc, name, idempotency);
         let id = StoreId(messages::id_in(Collection::Stores, name)?);
+        let audit = caller.audit.clone();
         let changed = self
             .idempotency
             .write(request_key, move |transaction| async move {
@@ -227,6 +231,7 @@ impl Services {
                     .ok_or_else(|| Error::NotFound(Collection::Stores.name(id)))?;
                 store.disabled_at = disabled_at.map(|now| store.disabled_at.unwrap_or(now));
                 storage::stores::update(&transaction, &store).await?;
+                audit.record_store(&transaction, id).await?;
                 Ok(messages::store(&store))
             })
             .await;

@@ -3,6 +3,7 @@
 
 mod address_import;
 mod addresses;
+mod audit;
 mod clients;
 mod disabled_stores;
 mod doctor;

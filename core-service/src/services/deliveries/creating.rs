@@ -129,7 +129,9 @@ impl Services {
             ..message(caller, delivery.clone(), store, &self.config.public_url)
         };
         let quotas = DeliveryQuotas::new(self.config.deliveries);
-        let is_single_insert = quote_id.is_none() && booking.is_none() && quotas.are_off();
+        let audit = caller.audit.clone();
+        let is_plain = quote_id.is_none() && booking.is_none() && quotas.are_off();
+        let is_single_insert = is_plain && !audit.is_on();
         let new = Arc::new(NewDelivery { delivery, versions });
         let inserted = if is_single_insert {
             self.insert_at_once(&new, request_key, &reply).await
@@ -168,6 +170,8 @@ impl Services {
                             return Err(Error::DefinitionChanged);
                         }
                         quotas.count(&transaction, store_id, bytes, now).await?;
+                        let name = &*reply.name;
+                        audit.record(&transaction, Some(store_id), name).await?;
                         Ok(reply)
                     });
                 Box::pin(write).await

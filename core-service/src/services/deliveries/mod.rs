@@ -85,6 +85,8 @@ impl proto::deliveries_server::Deliveries for Services {
     ) -> Reply<proto::Delivery> {
         let (caller, request) = Caller::of(request)?;
         let delivery = self.read_delivery(&caller, &request.name).await?;
+        let store = Collection::Stores.id(&delivery.store).map(StoreId);
+        self.record_read(&caller, store, &request.name);
         Ok(Response::new(delivery))
     }
 
@@ -93,15 +95,20 @@ impl proto::deliveries_server::Deliveries for Services {
         request: Request<proto::ListDeliveriesRequest>,
     ) -> Reply<proto::ListDeliveriesResponse> {
         let (caller, request) = Caller::of(request)?;
-        Ok(Response::new(self.read_page(&caller, request).await?))
+        let store = Collection::Stores.id(&request.store).map(StoreId);
+        let page = self.read_page(&caller, request).await?;
+        self.record_read(&caller, store, Collection::Deliveries.segment());
+        Ok(Response::new(page))
     }
 
     async fn search_deliveries(
         &self,
         request: Request<proto::SearchDeliveriesRequest>,
     ) -> Reply<proto::SearchDeliveriesResponse> {
-        let (_, request) = Caller::with_scope(request, Scope::DispatchRead)?;
-        Ok(Response::new(self.search(&request.text).await?))
+        let (caller, request) = Caller::with_scope(request, Scope::DispatchRead)?;
+        let found = self.search(&request.text).await?;
+        self.record_read(&caller, None, Collection::Deliveries.segment());
+        Ok(Response::new(found))
     }
 
     async fn cancel_delivery(

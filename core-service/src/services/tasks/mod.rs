@@ -39,7 +39,10 @@ use super::{
     stream_until_end,
 };
 use crate::{
-    auth::caller::{Caller, Effect},
+    auth::{
+        audit::Audit,
+        caller::{Caller, Effect},
+    },
     error::Error,
     idempotency::{CommandResponse, RequestKey},
     messages,
@@ -77,6 +80,7 @@ impl proto::tasks_server::Tasks for Services {
 
         let reply = if reads_any_store(&caller) {
             let (store, task) = self.find_task_of_caller(&caller, &name).await?;
+            self.record_read(&caller, Some(store.id), &name);
             messages::task_with_place(task, &store)
         } else {
             caller.require(Scope::Tasks)?;
@@ -92,7 +96,9 @@ impl proto::tasks_server::Tasks for Services {
         request: Request<proto::ListTasksRequest>,
     ) -> Reply<proto::ListTasksResponse> {
         let (caller, request) = Caller::of(request)?;
-        Ok(Response::new(self.list_page(&caller, &request).await?))
+        let page = self.list_page(&caller, &request).await?;
+        self.record_read(&caller, None, Collection::Tasks.segment());
+        Ok(Response::new(page))
     }
 
     async fn watch_tasks(
@@ -105,6 +111,9 @@ impl proto::tasks_server::Tasks for Services {
             .await?;
         watch::authorize(&caller)?;
         let open_watch = self.open_watch(&caller)?;
+        if let Some(caller) = request.extensions().get::<Arc<Caller>>() {
+            self.record_read(caller, None, Collection::Tasks.segment());
+        }
         let request = request.into_inner();
         let mut violations = Violations::new();
         let list = request.list.unwrap_or_default();
@@ -230,7 +239,10 @@ impl proto::tasks_server::Tasks for Services {
         request: Request<proto::ListTaskEventsRequest>,
     ) -> Reply<proto::ListTaskEventsResponse> {
         let (caller, request) = Caller::of(request)?;
-        Ok(Response::new(self.list_history(&caller, request).await?))
+        let task = request.task.clone();
+        let history = self.list_history(&caller, request).await?;
+        self.record_read(&caller, None, &task);
+        Ok(Response::new(history))
     }
 }
 
@@ -272,7 +284,7 @@ impl Services {
                 command,
                 report,
             };
-            self.write_change(key, change).await?
+            self.write_change(key, change, &caller.audit).await?
         };
         let effect = match (Effect::of(&response), &events) {
             (Effect::Changed, None) => Effect::Unchanged,
@@ -290,6 +302,7 @@ impl Services {
         &self,
         request_key: RequestKey,
         change: TaskChange,
+        audit: &Audit,
     ) -> Result<(Response<CommandResponse>, Option<WrittenEvents>), Error> {
         let TaskChange {
             reported,
@@ -322,6 +335,7 @@ impl Services {
             by: writer.report.api_client_id,
         };
         let name = Collection::Tasks.name(task.id);
+        let audit = audit.clone();
         let write = self
             .idempotency
             .write_with(request_key, move |transaction| async move {
@@ -346,6 +360,7 @@ impl Services {
                         if changed.events.is_some() {
                             let record = courier_lists::record_change;
                             record(&transaction, &lists, &change).await?;
+                            audit.record(&transaction, Some(store.id), name).await?;
                         }
                         let task = changed.delivery.into_task(kind);
                         let task = if worker.has(&task) {
