@@ -6,14 +6,14 @@ use std::sync::Arc;
 use admission::Concurrency;
 use proto::{
     addresses_server::AddressesServer, api_clients_server::ApiClientsServer,
-    audit_server::AuditServer, couriers_server::CouriersServer, deliveries_server::DeliveriesServer,
-    events_server::EventsServer, images_server::ImagesServer, incidents_server::IncidentsServer,
-    master_keys_server::MasterKeysServer, notifications_server::NotificationsServer,
-    personal_data_server::PersonalDataServer, price_lists_server::PriceListsServer,
-    retail_prices_server::RetailPricesServer, signing_keys_server::SigningKeysServer,
-    stores_server::StoresServer, tasks_server::TasksServer, time_slots_server::TimeSlotsServer,
-    tokens_server::TokensServer, tracking_server::TrackingServer, webhooks_server::WebhooksServer,
-    zones_server::ZonesServer,
+    audit_server::AuditServer, couriers_server::CouriersServer,
+    deliveries_server::DeliveriesServer, events_server::EventsServer, images_server::ImagesServer,
+    incidents_server::IncidentsServer, master_keys_server::MasterKeysServer,
+    notifications_server::NotificationsServer, personal_data_server::PersonalDataServer,
+    price_lists_server::PriceListsServer, retail_prices_server::RetailPricesServer,
+    signing_keys_server::SigningKeysServer, stores_server::StoresServer, tasks_server::TasksServer,
+    time_slots_server::TimeSlotsServer, tokens_server::TokensServer,
+    tracking_server::TrackingServer, webhooks_server::WebhooksServer, zones_server::ZonesServer,
 };
 use tokio::{
     sync::{Semaphore, watch},
@@ -34,8 +34,8 @@ use crate::{
     notifications::{Queue, Streams, TestSends},
     planning::{definitions::Definitions, planner::Planner},
     services::{
-        Services, audit::RecordedReads, events::EventLog, feed::Feed, images::Uploads, tasks::TaskLog,
-        tracking::Estimates,
+        Services, audit::RecordedReads, events::EventLog, feed::Feed, images::Uploads,
+        tasks::TaskLog, tracking::Estimates,
     },
     startup::Resources,
     workers::{image_cleanup::ImageCleanup, retention::Retention, sequencer::Sequencer},

@@ -45,8 +45,8 @@ impl CoreCommand<Command> {
             page_size: Some(MAX_PAGE_SIZE),
             ..ListAuditEventsRequest::default()
         };
-        if let Some(what) = what {
-            *field_of(&mut request, iri::name(&what)) = iri::name(&what).to_owned();
+        if let Some(what) = what.as_deref().map(iri::name) {
+            what.clone_into(field_of(&mut request, what));
         }
         let events = list(&core, request).await?.into_iter().map(view);
         let list = View::default().list("audit_events", events.collect());
@@ -84,7 +84,11 @@ async fn list(
 fn view(event: proto::AuditEvent) -> View {
     View::default()
         .json("id", id::of(&event.name))
-        .named("created_at", "at", output::instant(event.create_time, "UTC"))
+        .named(
+            "created_at",
+            "at",
+            output::instant(event.create_time, "UTC"),
+        )
         .named("who", "who", event.api_client_display_name)
         .field("rpc", event.rpc)
         .field("resource", event.resource)

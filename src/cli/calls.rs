@@ -6,12 +6,12 @@ use std::{error::Error as _, time::Duration};
 use prost::Message;
 use proto::{
     Idempotency, addresses_client::AddressesClient, api_clients_client::ApiClientsClient,
-    audit_client::AuditClient, couriers_client::CouriersClient, deliveries_client::DeliveriesClient,
-    incidents_client::IncidentsClient, master_keys_client::MasterKeysClient,
-    personal_data_client::PersonalDataClient, price_lists_client::PriceListsClient,
-    signing_keys_client::SigningKeysClient, stores_client::StoresClient, tasks_client::TasksClient,
-    time_slots_client::TimeSlotsClient, tracking_client::TrackingClient,
-    webhooks_client::WebhooksClient, zones_client::ZonesClient,
+    audit_client::AuditClient, couriers_client::CouriersClient,
+    deliveries_client::DeliveriesClient, incidents_client::IncidentsClient,
+    master_keys_client::MasterKeysClient, personal_data_client::PersonalDataClient,
+    price_lists_client::PriceListsClient, signing_keys_client::SigningKeysClient,
+    stores_client::StoresClient, tasks_client::TasksClient, time_slots_client::TimeSlotsClient,
+    tracking_client::TrackingClient, webhooks_client::WebhooksClient, zones_client::ZonesClient,
 };
 use sha2::{Digest, Sha256};
 use tonic::{Code, Response, Status};

@@ -200,7 +200,8 @@ impl CoreCommand<Command> {
             }
             Command::Disable { id: name } => {
                 let idempotency = None;
-                core.write(DisableStoreRequest { name, idempotency }).await?
+                core.write(DisableStoreRequest { name, idempotency })
+                    .await?
             }
             Command::Enable { id: name } => {
                 let idempotency = None;

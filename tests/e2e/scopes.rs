@@ -244,6 +244,12 @@ async fn every_rpc_requires_a_token_with_its_scope() {
     platform.stop().await;
 }
 
+/// The names of all RPCs, without their services.
+pub(crate) fn rpcs() -> impl Iterator<Item = &'static str> {
+    RPCS.iter()
+        .filter_map(|(rpc, _)| Some(rpc.split_once('/')?.1))
+}
+
 fn requirement(rpc: &str) -> &'static Requirement {
     let (_, requirement) = RPCS.iter().find(|(listed, _)| *listed == rpc).unwrap();
     requirement

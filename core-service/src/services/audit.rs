@@ -73,7 +73,9 @@ impl Services {
         Error::check(violations)?;
         let given = |text: String| Some(text).filter(|text| !text.is_empty());
         let id = |collection, name: String| {
-            given(name).map(|name| messages::id_in(collection, &name)).transpose()
+            given(name)
+                .map(|name| messages::id_in(collection, &name))
+                .transpose()
         };
         let filter = Filter {
             api_client_id: id(Collection::ApiClients, request.api_client)?.map(ApiClientId),

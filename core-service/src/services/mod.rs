@@ -37,7 +37,10 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::task::TaskTracker;
 use tonic::{Response, Status};
 
-use self::{audit::RecordedReads, events::EventLog, feed::Feed, images::Uploads, tasks::TaskLog, tracking::Estimates};
+use self::{
+    audit::RecordedReads, events::EventLog, feed::Feed, images::Uploads, tasks::TaskLog,
+    tracking::Estimates,
+};
 use crate::{
     auth::{authenticator::Authenticator, caller::Caller, rate_limits::RateLimits},
     config::Config,

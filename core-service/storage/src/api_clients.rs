@@ -66,7 +66,11 @@ pub async fn find_all(
     ids: impl IntoIterator<Item = ApiClientId>,
 ) -> Result<Vec<ApiClient>, Error> {
     let ids: BTreeSet<_> = ids.into_iter().map(|id| id.0).collect();
-    rows::all(connection, Entity::find().filter(Column::Id.is_in(padded(ids)))).await
+    rows::all(
+        connection,
+        Entity::find().filter(Column::Id.is_in(padded(ids))),
+    )
+    .await
 }
 
 /// Like [`find`], locked until the transaction ends.

@@ -157,7 +157,9 @@ mod tests {
             });
             write.await.unwrap();
             let read = async |filter| {
-                let page = list(storage.reader(), filter, Start::Newest, 9).await.unwrap();
+                let page = list(storage.reader(), filter, Start::Newest, 9)
+                    .await
+                    .unwrap();
                 assert!(!page.1);
                 page.0
             };
@@ -176,15 +178,34 @@ mod tests {
             assert_eq!(rest.unwrap(), (newest[2..].to_vec(), false));
             let second = &events[1];
             for filter in [
-                Filter { api_client_id: Some(second.api_client_id), ..Filter::default() },
-                Filter { rpc: Some(second.rpc.clone()), ..Filter::default() },
-                Filter { resource: Some(second.resource.clone()), ..Filter::default() },
-                Filter { store_id: second.store_id, ..Filter::default() },
+                Filter {
+                    api_client_id: Some(second.api_client_id),
+                    ..Filter::default()
+                },
+                Filter {
+                    rpc: Some(second.rpc.clone()),
+                    ..Filter::default()
+                },
+                Filter {
+                    resource: Some(second.resource.clone()),
+                    ..Filter::default()
+                },
+                Filter {
+                    store_id: second.store_id,
+                    ..Filter::default()
+                },
             ] {
                 assert_eq!(read(filter).await, events[1..2]);
             }
             let since = Some(second.created_at);
-            assert_eq!(read(Filter { since, ..Filter::default() }).await, newest[..2]);
+            assert_eq!(
+                read(Filter {
+                    since,
+                    ..Filter::default()
+                })
+                .await,
+                newest[..2]
+            );
 
             let remove = async |limit| {
                 let before = events[2].created_at;
@@ -193,7 +214,10 @@ mod tests {
                 });
                 write.await.unwrap()
             };
-            assert_eq!([remove(1).await, remove(9).await, remove(9).await], [1, 1, 0]);
+            assert_eq!(
+                [remove(1).await, remove(9).await, remove(9).await],
+                [1, 1, 0]
+            );
             assert_eq!(read(Filter::default()).await, events[2..]);
         }
     }

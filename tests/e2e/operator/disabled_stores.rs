@@ -110,13 +110,17 @@ async fn a_store_disabled_on_one_core_is_refused_by_every_core_within_a_minute()
     let client = second.client().await;
     assert_eq!(client.get("/api/me").await.status, 200);
 
-    first.run_delivery(&["stores", "disable", &first.store]).await;
+    first
+        .run_delivery(&["stores", "disable", &first.store])
+        .await;
 
     second.advance(SignedDuration::from_mins(1));
     assert_is_refused(&client).await;
     let token = client.request_token(&second.demo_client, &FORM);
     assert_eq!(token.await.expect(400)["error"], "unauthorized_client");
-    first.run_delivery(&["stores", "enable", &first.store]).await;
+    first
+        .run_delivery(&["stores", "enable", &first.store])
+        .await;
     assert_eq!(client.get("/api/me").await.status, 200);
     let token = client.request_token(&second.demo_client, &FORM);
     assert_eq!(token.await.status, 200);

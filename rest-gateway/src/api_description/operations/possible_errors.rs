@@ -42,7 +42,11 @@ fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
         }
         Auth::Scope(_) | Auth::AnyScope(_) => {
             derived.extend(ACCESS_TOKEN_ERRORS);
-            derived.extend([&codes::INSUFFICIENT_SCOPE, &codes::NO_STORE, &codes::STORE_DISABLED]);
+            derived.extend([
+                &codes::INSUFFICIENT_SCOPE,
+                &codes::NO_STORE,
+                &codes::STORE_DISABLED,
+            ]);
         }
     }
     match operation.expects {
