@@ -233,7 +233,7 @@ on_both_databases! {
             &["tasks", "assign", "--courier", &courier, &pickup],
             &["tasks", "start", &pickup],
             &["tasks", "fail", &pickup, "--reason=NOT_AT_HOME"],
-            &["tasks", "reschedule", &pickup, "--after=2020-04-03T10:00:00Z", "--before=2020-04-03T12:00:00Z"],
+            &["tasks", "reschedule", &pickup, "--after=2020-04-03T08:00:00Z", "--before=2020-04-03T10:00:00Z"],
             &["tasks", "complete", &pickup],
             &["tasks", "reopen", &pickup],
             &["incidents", "close", &incident],

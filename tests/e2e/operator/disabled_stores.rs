@@ -68,7 +68,7 @@ on_both_databases! {
         assert_eq!(notification["data"]["object"], delivery["@id"]);
         assert_eq!(platform.anonymous_client().get(page).await.status, 200);
         let shown = platform.run_delivery_json(&["deliveries", "show", iri(&delivery)]).await;
-        assert_eq!(shown["state"], "completed");
+        assert_eq!(shown["state"], "COMPLETED");
         assert_is_refused(&client).await;
     }
 
