@@ -27,6 +27,7 @@ async fn main() -> ExitCode {
         Command::Deliveries(deliveries) => deliveries.run().await,
         Command::Tasks(tasks) => tasks.run().await,
         Command::Incidents(incidents) => incidents.run().await,
+        Command::Audit(audit) => audit.run().await,
         Command::Erase(erase) => erase.run().await,
         Command::Webhooks(webhooks) => webhooks.run().await,
         Command::Keys(keys) => keys.run().await,

@@ -18,9 +18,14 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use jiff::Timestamp;
 use process::clock::Clock;
 use process::random;
+use proto::iri::Collection;
 use serde::{Deserialize, Serialize};
-use storage::Storage;
+use storage::{
+    Storage,
+    audit_events::{self, AuditEvent},
+};
 use tempfile::NamedTempFile;
+use uuid::Uuid;
 
 use crate::{
     config::Config,
@@ -182,6 +187,16 @@ async fn create_unless_set_up(
                 for client in &clients {
                     storage::api_clients::insert(&transaction, client).await?;
                 }
+                let created = clients.map(|client| AuditEvent {
+                    id: Uuid::now_v7(),
+                    created_at: client.created_at,
+                    api_client_id: client.id,
+                    address: None,
+                    rpc: "Bootstrap".to_owned(),
+                    resource: Collection::ApiClients.name(client.id),
+                    store_id: None,
+                });
+                audit_events::insert(&transaction, created).await?;
             }
             Ok(operators)
         })

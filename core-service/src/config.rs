@@ -208,6 +208,17 @@ pub struct PlatformConfig {
         default_value = "FR"
     )]
     pub country: Country,
+
+    /// How long the audit is kept: what operators and dispatch changed, and whose personal data they read, from 1d to
+    /// 3650d. Example: `1095d`.
+    #[arg(
+        long,
+        env = "DELIVERY_AUDIT_RETENTION",
+        value_name = "DURATION",
+        default_value = "365d",
+        value_parser = days
+    )]
+    pub audit_retention: Duration,
 }
 
 /// How many deliveries a store may create, and when their personal data is erased and their events deleted.

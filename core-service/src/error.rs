@@ -30,6 +30,11 @@ pub enum Error {
     /// API clients of the platform itself have no store and so cannot access a store's resources.
     #[error("this API client belongs to no store")]
     NoStore,
+    /// Nothing is done for its clients, and nothing is ordered on its behalf.
+    #[error(
+        "the store is disabled: ask the platform's operator to enable it (delivery stores enable)"
+    )]
+    StoreDisabled,
     /// Missing, or of another store. With the resource's name.
     #[error("{0} does not exist")]
     NotFound(String),
@@ -221,6 +226,7 @@ impl From<Error> for Status {
             Error::Unauthenticated(why) => (Code::Unauthenticated, why.reason()),
             Error::Forbidden { .. } => (Code::PermissionDenied, "INSUFFICIENT_SCOPE"),
             Error::NoStore => (Code::PermissionDenied, "NO_STORE"),
+            Error::StoreDisabled => (Code::PermissionDenied, "STORE_DISABLED"),
             Error::NotFound(_) => (Code::NotFound, "NOT_FOUND"),
             Error::ExternalReferenceTaken { .. } => {
                 (Code::AlreadyExists, "EXTERNAL_REFERENCE_TAKEN")

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use proto::{
     addresses_server::AddressesServer, api_clients_server::ApiClientsServer,
-    couriers_server::CouriersServer, deliveries_server::DeliveriesServer,
-    events_server::EventsServer, images_server::ImagesServer, incidents_server::IncidentsServer,
-    master_keys_server::MasterKeysServer, notifications_server::NotificationsServer,
-    personal_data_server::PersonalDataServer, price_lists_server::PriceListsServer,
-    retail_prices_server::RetailPricesServer, signing_keys_server::SigningKeysServer,
-    stores_server::StoresServer, tasks_server::TasksServer, time_slots_server::TimeSlotsServer,
-    tokens_server::TokensServer, tracking_server::TrackingServer, webhooks_server::WebhooksServer,
-    zones_server::ZonesServer,
+    audit_server::AuditServer, couriers_server::CouriersServer,
+    deliveries_server::DeliveriesServer, events_server::EventsServer, images_server::ImagesServer,
+    incidents_server::IncidentsServer, master_keys_server::MasterKeysServer,
+    notifications_server::NotificationsServer, personal_data_server::PersonalDataServer,
+    price_lists_server::PriceListsServer, retail_prices_server::RetailPricesServer,
+    signing_keys_server::SigningKeysServer, stores_server::StoresServer, tasks_server::TasksServer,
+    time_slots_server::TimeSlotsServer, tokens_server::TokensServer,
+    tracking_server::TrackingServer, webhooks_server::WebhooksServer, zones_server::ZonesServer,
 };
 use tokio::{
     sync::{Semaphore, watch},
@@ -34,8 +34,8 @@ use crate::{
     notifications::{Queue, Streams, TestSends},
     planning::{definitions::Definitions, planner::Planner, quotas::DeliveryQuotas},
     services::{
-        Services, events::EventLog, feed::Feed, images::Uploads, tasks::TaskLog,
-        tracking::Estimates,
+        Services, audit::RecordedReads, events::EventLog, feed::Feed, images::Uploads,
+        tasks::TaskLog, tracking::Estimates,
     },
     startup::Resources,
     workers::{image_cleanup::ImageCleanup, retention::Retention, sequencer::Sequencer},
@@ -140,6 +140,7 @@ pub(crate) fn wire(
         events: config.deliveries.event_retention,
         notifications: config.webhooks.notification_retention,
         deliveries: config.deliveries.delivery_retention,
+        audit: config.platform.audit_retention,
     };
     let task_tracker = &lifecycle.task_tracker;
     task_tracker.spawn(Arc::clone(&event_feed).poll(events_sequenced.subscribe()));
@@ -174,6 +175,7 @@ pub(crate) fn wire(
         images,
         uploads: Uploads::new(),
         watches: Concurrency::new(),
+        recorded_reads: RecordedReads::default(),
         task_tracker: lifecycle.task_tracker.clone(),
         metrics: metrics.clone(),
     });
@@ -189,7 +191,7 @@ pub(crate) fn wire(
         TokensServer AddressesServer CouriersServer StoresServer ApiClientsServer SigningKeysServer
         MasterKeysServer DeliveriesServer TasksServer RetailPricesServer PriceListsServer
         TimeSlotsServer WebhooksServer ZonesServer EventsServer PersonalDataServer
-        NotificationsServer IncidentsServer ImagesServer TrackingServer
+        NotificationsServer IncidentsServer ImagesServer TrackingServer AuditServer
     );
     (authentication, release_leases)
 }

@@ -9,6 +9,7 @@ pub const PREFIX: &str = "/api/";
 pub enum Collection {
     Addresses,
     ApiClients,
+    AuditEvents,
     Couriers,
     Deliveries,
     Events,
@@ -30,6 +31,7 @@ impl Collection {
             Self::Addresses => "addresses",
             // The path of the specification (`/api/api_apps/<id>`); all other names say API client.
             Self::ApiClients => "api_apps",
+            Self::AuditEvents => "audit_events",
             Self::Couriers => "couriers",
             Self::Deliveries => "deliveries",
             Self::Events => "events",

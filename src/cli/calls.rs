@@ -6,12 +6,12 @@ use std::{error::Error as _, time::Duration};
 use prost::Message;
 use proto::{
     Idempotency, addresses_client::AddressesClient, api_clients_client::ApiClientsClient,
-    couriers_client::CouriersClient, deliveries_client::DeliveriesClient,
-    incidents_client::IncidentsClient, master_keys_client::MasterKeysClient,
-    personal_data_client::PersonalDataClient, price_lists_client::PriceListsClient,
-    signing_keys_client::SigningKeysClient, stores_client::StoresClient, tasks_client::TasksClient,
-    time_slots_client::TimeSlotsClient, tracking_client::TrackingClient,
-    webhooks_client::WebhooksClient, zones_client::ZonesClient,
+    audit_client::AuditClient, couriers_client::CouriersClient,
+    deliveries_client::DeliveriesClient, incidents_client::IncidentsClient,
+    master_keys_client::MasterKeysClient, personal_data_client::PersonalDataClient,
+    price_lists_client::PriceListsClient, signing_keys_client::SigningKeysClient,
+    stores_client::StoresClient, tasks_client::TasksClient, time_slots_client::TimeSlotsClient,
+    tracking_client::TrackingClient, webhooks_client::WebhooksClient, zones_client::ZonesClient,
 };
 use sha2::{Digest, Sha256};
 use tonic::{Code, Response, Status};
@@ -65,6 +65,7 @@ macro_rules! writes {
 calls! {
     AddressesClient::search_addresses(SearchAddressesRequest) -> SearchAddressesResponse;
     ApiClientsClient::list_api_clients(ListApiClientsRequest) -> ListApiClientsResponse;
+    AuditClient::list_audit_events(ListAuditEventsRequest) -> ListAuditEventsResponse;
     CouriersClient::get_courier(GetCourierRequest) -> Courier;
     CouriersClient::list_courier_lists(ListCourierListsRequest) -> ListCourierListsResponse;
     CouriersClient::list_couriers(ListCouriersRequest) -> ListCouriersResponse;
@@ -106,6 +107,8 @@ writes! {
     SigningKeysClient::revoke_signing_keys(RevokeSigningKeysRequest) -> RevokeSigningKeysResponse;
     SigningKeysClient::rotate_signing_key(RotateSigningKeyRequest) -> SigningKey;
     StoresClient::create_store(CreateStoreRequest) -> Store;
+    StoresClient::disable_store(DisableStoreRequest) -> Store;
+    StoresClient::enable_store(EnableStoreRequest) -> Store;
     StoresClient::update_store(UpdateStoreRequest) -> Store;
     TasksClient::complete_task(CompleteTaskRequest) -> Task;
     TasksClient::fail_task(FailTaskRequest) -> Task;

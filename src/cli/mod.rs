@@ -3,6 +3,7 @@
 
 mod access;
 mod addresses;
+mod audit;
 mod backup;
 mod calls;
 mod clients;
@@ -107,6 +108,8 @@ pub(crate) enum Command {
     Erase(erase::Erase),
     /// Inspect, test and repair webhooks
     Webhooks(CoreCommand<webhooks::Command>),
+    /// List what operators and dispatch changed, and whose personal data they read
+    Audit(CoreCommand<audit::Command>),
     /// Manage the keys that sign access tokens, and re-encrypt stored secrets
     Keys(CoreCommand<keys::Command>),
     /// List or change the master keys of the all-in-one, and print their ids, the current one first

@@ -4,8 +4,8 @@ use std::{fs::File, io::Read as _};
 
 use clap::{Args, Subcommand};
 use proto::{
-    Circle, CreateStoreRequest, GetStoreRequest, ListStoresRequest, ServiceArea,
-    UpdateStoreRequest,
+    Circle, CreateStoreRequest, DisableStoreRequest, EnableStoreRequest, GetStoreRequest,
+    ListStoresRequest, ServiceArea, UpdateStoreRequest,
     iri::{self, Collection},
     service_area::Area,
 };
@@ -46,6 +46,20 @@ pub(crate) enum Command {
         id: String,
         #[command(flatten)]
         changes: Changes,
+    },
+    /// Disable a store: its API clients get no tokens, and their calls are refused
+    ///
+    /// Tokens that they have stop working within a minute, and no delivery is created on the store's behalf. What was
+    /// ordered is completed: tasks, webhooks and tracking pages continue. `delivery webhooks disable` ends a webhook,
+    /// `delivery clients disable` one of its clients for good.
+    Disable {
+        #[arg(value_parser = id::parser(Collection::Stores))]
+        id: String,
+    },
+    /// Enable a disabled store: at once, also for tokens that have not expired
+    Enable {
+        #[arg(value_parser = id::parser(Collection::Stores))]
+        id: String,
     },
 }
 
@@ -184,6 +198,15 @@ impl CoreCommand<Command> {
                 };
                 core.write(message).await?
             }
+            Command::Disable { id: name } => {
+                let idempotency = None;
+                core.write(DisableStoreRequest { name, idempotency })
+                    .await?
+            }
+            Command::Enable { id: name } => {
+                let idempotency = None;
+                core.write(EnableStoreRequest { name, idempotency }).await?
+            }
         };
         output::one(json, view(store))
     }
@@ -220,6 +243,7 @@ fn view(store: proto::Store) -> View {
         .field("colour", Some(store.colour).filter(|number| *number > 0))
         .field("logo", output::non_empty(store.logo_version))
         .field("created_at", instant(store.create_time, &store.time_zone))
+        .field("disabled_at", instant(store.disable_time, &store.time_zone))
 }
 
 /// `center` is latitude and longitude; null: the store's address.

@@ -54,6 +54,7 @@ const RPCS: &[(&str, Requirement)] = &[
     ("ApiClients/GetCurrentApiClient", Token),
     ("ApiClients/ListApiClients", Scope(&["admin"])),
     ("ApiClients/RotateApiClientSecret", Scope(&["admin"])),
+    ("Audit/ListAuditEvents", Scope(&["admin"])),
     ("Couriers/AssignTasks", Scope(&["dispatch", "admin"])),
     ("Couriers/CreateCourier", Scope(&["dispatch", "admin"])),
     ("Couriers/GetCourier", Scope(READ_DISPATCH)),
@@ -113,6 +114,8 @@ const RPCS: &[(&str, Requirement)] = &[
     ("SigningKeys/RevokeSigningKeys", Scope(&["admin"])),
     ("SigningKeys/RotateSigningKey", Scope(&["admin"])),
     ("Stores/CreateStore", Scope(&["admin"])),
+    ("Stores/DisableStore", Scope(&["admin"])),
+    ("Stores/EnableStore", Scope(&["admin"])),
     ("Stores/GetStore", Scope(READ_STORE)),
     ("Stores/ListStores", Scope(READ_PLATFORM)),
     ("Stores/UpdateStore", Scope(&["admin"])),
@@ -239,6 +242,12 @@ async fn every_rpc_requires_a_token_with_its_scope() {
 
     mismatches.assert_none();
     platform.stop().await;
+}
+
+/// The names of all RPCs, without their services.
+pub(crate) fn rpcs() -> impl Iterator<Item = &'static str> {
+    RPCS.iter()
+        .filter_map(|(rpc, _)| Some(rpc.split_once('/')?.1))
 }
 
 fn requirement(rpc: &str) -> &'static Requirement {

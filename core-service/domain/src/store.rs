@@ -24,6 +24,8 @@ pub struct Store {
     pub telephone: Option<String>,
     pub brand: Brand,
     pub created_at: Timestamp,
+    /// Since when its clients get no tokens, and none of their calls is executed.
+    pub disabled_at: Option<Timestamp>,
 }
 
 impl Store {
@@ -109,6 +111,7 @@ mod tests {
             telephone: None,
             brand: Brand::default(),
             created_at: Timestamp::UNIX_EPOCH,
+            disabled_at: None,
         };
 
         assert_eq!(store.time_zone_name(), "Europe/Paris");

@@ -5,6 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use domain::{
     api_client::{ApiClient, Scopes},
     api_secrets::ValidSecret,
+    id::StoreId,
     store::Store,
 };
 use jiff::Timestamp;
@@ -14,7 +15,7 @@ use storage::Storage;
 use tokio::{sync::Mutex, time::Instant};
 use tonic::metadata::MetadataMap;
 
-use super::caller::Caller;
+use super::{audit::Audit, caller::Caller};
 use crate::{
     auth::access_token::{self, Claims},
     error::{Error, Unauthenticated},
@@ -34,12 +35,15 @@ const REVOCATION_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 pub(crate) struct Authenticator {
     storage: Arc<Storage>,
     key_ring: Arc<KeyRing>,
-    clock: Clock,
+    pub(super) clock: Clock,
     /// The callers by the SHA-256 of their tokens.
     cache: moka::sync::Cache<[u8; 32], CachedCaller>,
     /// The clients of streams by their keys, as they were checked in the last interval. Locked
     /// during a query, so that no other stream repeats it.
     checked: Mutex<HashMap<String, (Instant, Option<ApiClient>)>>,
+    /// The stores that were enabled when a token was issued, and when to read them again: the next token reads
+    /// only its client. Not those that were disabled, so that they are enabled at once.
+    enabled_stores: moka::sync::Cache<StoreId, Timestamp>,
 }
 
 #[derive(Clone)]
@@ -60,12 +64,33 @@ impl Authenticator {
                 .time_to_live(CACHE_TTL)
                 .build(),
             checked: Mutex::default(),
+            enabled_stores: moka::sync::Cache::builder()
+                .max_capacity(CACHE_CAPACITY)
+                .time_to_live(CACHE_TTL)
+                .build(),
         }
     }
 
     /// Invalidates the cache, after a change to a client or a store.
     pub(crate) fn invalidate(&self) {
         self.cache.invalidate_all();
+        self.enabled_stores.invalidate_all();
+    }
+
+    /// Fails if the store of a client is disabled. Notices it within [`CACHE_TTL`] if another core has disabled it.
+    pub(crate) async fn check_store(&self, client: &ApiClient) -> Result<(), Error> {
+        let (Some(id), now) = (client.store_id, self.clock.now()) else {
+            return Ok(());
+        };
+        let is_fresh = |until: Timestamp| now < until;
+        if self.enabled_stores.get(&id).is_some_and(is_fresh) {
+            return Ok(());
+        }
+        let store = storage::stores::find_shared(&self.storage, id).await?;
+        require_enabled(store.as_ref())?;
+        let until = now.checked_add(CACHE_TTL).unwrap_or(now);
+        self.enabled_stores.insert(id, until);
+        Ok(())
     }
 
     /// Verifies the bearer token of a call (RFC 6750 §2.1).
@@ -124,6 +149,7 @@ impl Authenticator {
             Some(id) => storage::stores::find_shared(&self.storage, id).await?,
             None => None,
         };
+        require_enabled(store.as_ref())?;
         if let Some(id) = client.courier_id {
             let courier = storage::couriers::find(self.storage.reader(), id).await?;
             if courier.is_none_or(|courier| courier.disabled_at.is_some()) {
@@ -210,6 +236,14 @@ fn with_secret(
         .ok_or(Error::Unauthenticated(Unauthenticated::InvalidToken))
 }
 
+/// The streams need no check: they are those of clients without a store.
+pub(crate) fn require_enabled(store: Option<&Store>) -> Result<(), Error> {
+    if store.is_some_and(|store| store.disabled_at.is_some()) {
+        return Err(Error::StoreDisabled);
+    }
+    Ok(())
+}
+
 fn caller(client: ApiClient, store: Option<Store>, claims: &Claims) -> Caller {
     let granted = Scopes::parse_known(&claims.scope);
     Caller {
@@ -220,6 +254,7 @@ fn caller(client: ApiClient, store: Option<Store>, claims: &Claims) -> Caller {
         courier_id: client.courier_id,
         task_status: client.task_status,
         default_address: client.default_address,
+        audit: Audit::default(),
     }
 }
 

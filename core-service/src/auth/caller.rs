@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status, body::Body, metadata::MetadataMap};
 use tower::{Service, ServiceExt as _};
 
-use super::{authenticator::Authenticator, rate_limits::RateLimits};
+use super::{audit::Audit, authenticator::Authenticator, rate_limits::RateLimits};
 use crate::{
     call_limits::{Concurrency, hold},
     error::{Error, Unauthenticated},
@@ -147,6 +147,15 @@ impl Authentication {
             self.shed.inc("calls");
             return Ok(Status::from(Error::from(storage::Error::Overloaded)).into_http());
         };
+        let caller = if caller.has(Scope::DispatchRead) {
+            let arrived_at = self.authenticator.clock.now();
+            Arc::new(Caller {
+                audit: Audit::of_call(caller.id, &request, arrived_at),
+                ..Caller::clone(&caller)
+            })
+        } else {
+            caller
+        };
         let client = tracing::field::display(caller.id);
         tracing::Span::current().record("client.id", client);
         let seen = [
@@ -193,7 +202,7 @@ impl Effect {
 }
 
 /// An API client with a valid token.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) id: ApiClientId,
     pub(crate) scopes: Scopes,
@@ -203,6 +212,8 @@ pub(crate) struct Caller {
     pub(crate) task_status: TaskStatus,
     /// The client's own default pickup address.
     pub(crate) default_address: Option<Address>,
+    /// Of this call.
+    pub(crate) audit: Audit,
 }
 
 impl Caller {
@@ -234,6 +245,7 @@ impl Caller {
             courier_id: None,
             task_status: TaskStatus::Specified,
             default_address: None,
+            audit: Audit::default(),
         }
     }
 
@@ -241,6 +253,7 @@ impl Caller {
     pub(crate) fn for_store(&self, store: Store) -> Self {
         Self {
             scopes: self.scopes.clone(),
+            audit: self.audit.clone(),
             ..Self::of_store(self.id, store)
         }
     }

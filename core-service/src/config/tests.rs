@@ -24,6 +24,7 @@ fn each_flag_sets_its_own_retention() {
         "--notification-retention=3d",
         "--webhook-disable-after=4d",
         "--delivery-retention=8d",
+        "--audit-retention=9d",
     ]);
 
     assert_eq!(config.deliveries.event_retention, DAY * 2);
@@ -31,5 +32,6 @@ fn each_flag_sets_its_own_retention() {
     let disable_after = SignedDuration::from_hours(4 * 24);
     assert_eq!(config.webhooks.disable_after(), disable_after);
     assert_eq!(config.deliveries.delivery_retention, Some(DAY * 8));
+    assert_eq!(config.platform.audit_retention, DAY * 9);
     assert_eq!(Config::default().deliveries.delivery_retention, None);
 }

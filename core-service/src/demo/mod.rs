@@ -180,6 +180,7 @@ fn store(now: Timestamp, default_address: Option<Address>) -> Result<Store, Erro
         telephone: None,
         brand: Brand::default(),
         created_at: now,
+        disabled_at: None,
     })
 }
 

@@ -170,6 +170,7 @@ pub(crate) fn store(store: &Store) -> proto::Store {
         colour: store.brand.colour.map_or(0, Colour::number),
         logo_version: store.brand.logo_version.clone().unwrap_or_default(),
         create_time: Some(timestamp(store.created_at)),
+        disable_time: store.disabled_at.map(timestamp),
         time_slots: Vec::new(),
         refused_warnings: Vec::new(),
     }

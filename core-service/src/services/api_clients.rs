@@ -63,7 +63,7 @@ impl proto::api_clients_server::ApiClients for Services {
         let key = self
             .idempotency
             .read_key(&caller, rpc, name, request.idempotency)?;
-        let disabled = self.change_client(name, key, None, move |client| {
+        let disabled = self.change_client(&caller, name, key, None, move |client| {
             client.disabled_at.get_or_insert(now);
             Ok(())
         });
@@ -92,7 +92,7 @@ impl proto::api_clients_server::ApiClients for Services {
         let key = self
             .idempotency
             .read_key(&caller, rpc, name, request.idempotency)?;
-        let rotated = self.change_client(name, key, Some(secret), move |client| {
+        let rotated = self.change_client(&caller, name, key, Some(secret), move |client| {
             if client.disabled_at.is_some() {
                 return Err(Error::Conflict(
                     "CLIENT_DISABLED",
@@ -134,9 +134,12 @@ impl Services {
         let (client, secret) = self.new_client(request).await?;
 
         let reply = message(&client, Some(secret));
+        let audit = caller.audit.clone();
         self.idempotency
             .write(request_key, move |transaction| async move {
                 storage::api_clients::insert(&transaction, &client).await?;
+                let name = Collection::ApiClients.name(client.id);
+                audit.record(&transaction, client.store_id, name).await?;
                 Ok(reply)
             })
             .await
@@ -228,12 +231,14 @@ impl Services {
     /// Changes a client under a lock, and returns it with its new secret if there is one.
     async fn change_client(
         &self,
+        caller: &Caller,
         name: &str,
         request_key: RequestKey,
         secret: Option<String>,
         change: impl Fn(&mut ApiClient) -> Result<(), Error> + Clone + Send + Sync + 'static,
     ) -> Result<Response<proto::ApiClient>, Error> {
         let id = ApiClientId(messages::id_in(Collection::ApiClients, name)?);
+        let audit = caller.audit.clone();
         let changed = self
             .idempotency
             .write(request_key, move |transaction| async move {
@@ -242,6 +247,8 @@ impl Services {
                     .ok_or_else(|| Error::NotFound(Collection::ApiClients.name(id)))?;
                 change(&mut client)?;
                 storage::api_clients::update(&transaction, &client).await?;
+                let name = Collection::ApiClients.name(id);
+                audit.record(&transaction, client.store_id, name).await?;
                 // The receivers of a disabled client must get no further notifications. Their
                 // backlogs are cancelled in the background.
                 let disabled = match (client.store_id, client.disabled_at) {

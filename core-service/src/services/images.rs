@@ -110,7 +110,7 @@ impl proto::images_server::Images for Services {
         request: Request<Streaming<UploadImageRequest>>,
     ) -> Reply<proto::Image> {
         let (caller, mut stream) = Caller::of(request)?;
-        let folder = self.image_folder()?;
+        self.image_folder()?;
         let first = receive(&mut stream).await?;
         let worker = self.worker(&caller, Scope::Dispatch, first.report.as_ref())?;
         let (store, task) = self.find_parent(&first.parent).await?;
@@ -126,7 +126,7 @@ impl proto::images_server::Images for Services {
         let file = self.uploads.parse(content).await?;
 
         let zone = store.time_zone_name().to_owned();
-        let (image, effect) = self.add_image(folder, reported, store, task, file).await?;
+        let (image, effect) = self.add_image(&caller, reported, store, task, file).await?;
         let uploaded = Response::new(message(&image, &zone));
         caller.audit_effect("UploadImage", &uploaded.get_ref().name, effect);
         Ok(uploaded)
@@ -149,6 +149,8 @@ impl proto::images_server::Images for Services {
             }
             file => file.map_err(Error::from)?,
         };
+        let name = Collection::Images.name(image.id);
+        self.record_read(&caller, Some(image.store_id), &name);
         let head = GetImageResponse {
             image: Some(message(&image, &zone)),
             content: Vec::new(),
@@ -192,7 +194,7 @@ impl Services {
     /// Stores an image of a task, unless the task has it. The file first: one without a row is deleted later.
     async fn add_image(
         &self,
-        folder: &ImageFolder,
+        caller: &Caller,
         reported: ReportedTask,
         store: Store,
         task: Task,
@@ -212,6 +214,7 @@ impl Services {
             hash: file.hash,
             created_at: self.clock.now(),
         };
+        let (folder, audit) = (self.image_folder()?, caller.audit.clone());
         folder.put(id, file.content).await?;
         let write = self.storage.write(move |transaction| async move {
             let (delivery_id, kind) = (task.delivery_id, task.kind);
@@ -234,6 +237,8 @@ impl Services {
             let added = delivery.add_image(kind, id, now);
             added.map_err(|why| refused(why, &delivery, &store.time_zone))?;
             images::insert(&transaction, &delivery, kind, &new).await?;
+            let name = Collection::Images.name(id);
+            audit.record(&transaction, Some(store.id), name).await?;
             Ok(new)
         });
         let written: Result<Image, Error> = write.await;

@@ -71,7 +71,9 @@ impl proto::incidents_server::Incidents for Services {
         request: Request<proto::ListIncidentsRequest>,
     ) -> Reply<proto::ListIncidentsResponse> {
         let (caller, request) = Caller::of(request)?;
-        Ok(Response::new(self.read_incidents(&caller, request).await?))
+        let page = self.read_incidents(&caller, request).await?;
+        self.record_read(&caller, None, Collection::Incidents.segment());
+        Ok(Response::new(page))
     }
 
     async fn close_incident(
@@ -121,6 +123,7 @@ impl Services {
         Error::check(violations)?;
 
         let (now, is_keyed) = (self.clock.now(), key.is_some());
+        let audit = caller.audit.clone();
         let write = self
             .idempotency
             .write_with(key, move |transaction| async move {
@@ -147,6 +150,8 @@ impl Services {
                 let (incident, event) =
                     reported.map_err(|why| refused(why, &delivery, &store.time_zone))?;
                 incidents::insert(&transaction, &delivery, &incident, &event).await?;
+                let name = Collection::Incidents.name(incident.id);
+                audit.record(&transaction, Some(store.id), name).await?;
                 Ok((message(incident, reader), true))
             });
         let (response, is_changed) = write.await?;
@@ -183,7 +188,7 @@ impl Services {
             },
         };
 
-        let now = self.clock.now();
+        let (now, audit) = (self.clock.now(), caller.audit.clone());
         let write = self
             .idempotency
             .write_with(key, move |transaction| async move {
@@ -198,6 +203,7 @@ impl Services {
                 let event = delivery.close_incident(&mut incident, &report, now);
                 if let Some(event) = &event {
                     incidents::close(&transaction, &delivery, &incident, event).await?;
+                    audit.record(&transaction, Some(store_id), name).await?;
                 }
                 Ok((message(incident, Reader::Dispatch), event.is_some()))
             });

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod api_clients;
+pub(crate) mod audit;
 mod couriers;
 mod deliveries;
 mod delivery_changes;
@@ -35,7 +36,10 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::task::TaskTracker;
 use tonic::{Response, Status};
 
-use self::{events::EventLog, feed::Feed, images::Uploads, tasks::TaskLog, tracking::Estimates};
+use self::{
+    audit::RecordedReads, events::EventLog, feed::Feed, images::Uploads, tasks::TaskLog,
+    tracking::Estimates,
+};
 use crate::{
     auth::{authenticator::Authenticator, caller::Caller, rate_limits::RateLimits},
     call_limits::{Concurrency, Entered},
@@ -90,6 +94,7 @@ pub(crate) struct Services {
     pub(crate) uploads: Uploads,
     /// The open streams of the feeds.
     pub(crate) watches: Arc<Concurrency<ApiClientId>>,
+    pub(crate) recorded_reads: RecordedReads,
     /// Tracks the streams and reports, so that shutdown waits for them.
     pub(crate) task_tracker: TaskTracker,
     pub(crate) metrics: Metrics,

@@ -31,7 +31,7 @@ impl proto::personal_data_server::PersonalData for Services {
         let (found, next) = self.find_to_erase(&request).await?;
         if !request.dry_run && !found.is_empty() {
             for (store_id, id) in &found {
-                self.erase_delivery(*store_id, *id).await?;
+                self.erase_delivery(&caller, *store_id, *id).await?;
                 let name = Collection::Deliveries.name(*id);
                 caller.audit("EraseDeliveries", &name, &Response::new(()));
             }
@@ -103,12 +103,19 @@ impl Services {
         Ok((found, next))
     }
 
-    async fn erase_delivery(&self, store_id: StoreId, id: DeliveryId) -> Result<(), Error> {
+    async fn erase_delivery(
+        &self,
+        caller: &Caller,
+        store_id: StoreId,
+        id: DeliveryId,
+    ) -> Result<(), Error> {
         // Before the tasks: an interrupted search for a telephone number finds the delivery again.
         self.erase_stored_responses(store_id, id).await?;
-        let now = self.clock.now();
+        let (now, audit) = (self.clock.now(), caller.audit.clone());
         self.storage
             .write(move |transaction| async move {
+                let name = Collection::Deliveries.name(id);
+                audit.record(&transaction, Some(store_id), name).await?;
                 personal_data::erase(&transaction, store_id, id, now).await?;
                 personal_data::erase_response_bodies(&transaction, store_id, id).await?;
                 Ok::<_, Error>(())

@@ -205,7 +205,7 @@ impl Services {
             .await?
             .map_err(definitions::invalid)?;
 
-        let (store_id, now) = (store.id, self.clock.now());
+        let (store_id, now, audit) = (store.id, self.clock.now(), caller.audit.clone());
         let warnings = list.warnings.clone();
         let applied = self
             .idempotency
@@ -219,6 +219,7 @@ impl Services {
                     created_at: now,
                 };
                 storage::price_lists::insert(&transaction, &stored).await?;
+                audit.record_store(&transaction, store_id).await?;
                 Ok(price_list(stored, &warnings))
             })
             .await;

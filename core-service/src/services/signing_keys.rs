@@ -27,10 +27,13 @@ impl proto::signing_keys_server::SigningKeys for Services {
         let now = self.clock.now();
         let key = self.key_ring.generate(now)?;
 
+        let audit = caller.audit.clone();
         let created = self
             .idempotency
             .write(request_key, move |transaction| async move {
                 storage::signing_keys::insert(&transaction, &key).await?;
+                let name = Collection::SigningKeys.name(&key.id);
+                audit.record(&transaction, None, name).await?;
                 let mut created = None;
                 for (stored, lifecycle) in
                     lifecycles(storage::signing_keys::list(&transaction).await?)
@@ -68,9 +71,11 @@ impl proto::signing_keys_server::SigningKeys for Services {
         };
         let now = self.clock.now();
         let new_key = self.key_ring.generate(now)?;
+        let (audit, name) = (caller.audit.clone(), revoked_keys.clone());
         let remaining = self
             .idempotency
             .write(request_key, move |transaction| async move {
+                audit.record(&transaction, None, name).await?;
                 revoke(&transaction, revoked, new_key, now).await
             })
             .await?;

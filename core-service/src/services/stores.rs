@@ -4,6 +4,7 @@ mod changes;
 
 use domain::{api_client::Scope, brand::Brand, id::StoreId, store::Store, time_slot::TimeSlot};
 use iso_currency::Currency;
+use jiff::Timestamp;
 use proto::iri::Collection;
 use storage::Session;
 use tonic::{Request, Response};
@@ -87,6 +88,31 @@ impl proto::stores_server::Stores for Services {
         caller.audit("UpdateStore", &updated.get_ref().name, &updated);
         Ok(updated)
     }
+
+    async fn disable_store(
+        &self,
+        request: Request<proto::DisableStoreRequest>,
+    ) -> Reply<proto::Store> {
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
+        let (name, idempotency) = (&request.name, request.idempotency);
+        let now = Some(self.clock.now());
+        let disabled = self.set_store_disabled(&caller, name, idempotency, now);
+        let disabled = disabled.await?;
+        caller.audit("DisableStore", name, &disabled);
+        Ok(disabled)
+    }
+
+    async fn enable_store(
+        &self,
+        request: Request<proto::EnableStoreRequest>,
+    ) -> Reply<proto::Store> {
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
+        let (name, idempotency) = (&request.name, request.idempotency);
+        let enabled = self.set_store_disabled(&caller, name, idempotency, None);
+        let enabled = enabled.await?;
+        caller.audit("EnableStore", name, &enabled);
+        Ok(enabled)
+    }
 }
 
 impl Services {
@@ -110,6 +136,7 @@ impl Services {
             telephone: None,
             brand: Brand::default(),
             created_at: self.clock.now(),
+            disabled_at: None,
         };
         let changes = proto::UpdateStoreRequest {
             name: String::new(),
@@ -130,9 +157,11 @@ impl Services {
         let logo = changes.logo.clone();
         changes.apply(&mut store);
 
+        let audit = caller.audit.clone();
         self.idempotency
             .write(request_key, move |transaction| async move {
                 storage::stores::insert(&transaction, &store).await?;
+                audit.record_store(&transaction, store.id).await?;
                 if let Some(NewLogo(Some(logo))) = &logo {
                     storage::stores::set_logo(&transaction, store.id, Some(logo)).await?;
                 }
@@ -152,7 +181,7 @@ impl Services {
         let store = messages::find_store(&self.storage, &request.name).await?;
         let changes = self.changes(request, &store).await?;
 
-        let store_id = store.id;
+        let (store_id, audit) = (store.id, caller.audit.clone());
         let updated = self
             .idempotency
             .write(request_key, move |transaction| async move {
@@ -169,12 +198,46 @@ impl Services {
                     check_time_slot(&transaction, &store).await?;
                 }
                 storage::stores::update(&transaction, &store).await?;
+                audit.record_store(&transaction, store_id).await?;
                 Ok(messages::store(&store))
             })
             .await;
         // Even if it failed: it may be committed.
         self.authenticator.invalidate();
         updated
+    }
+
+    /// Disables a store, unless it is, or without `disabled_at` enables it; or replays the response to an earlier
+    /// request.
+    async fn set_store_disabled(
+        &self,
+        caller: &Caller,
+        name: &str,
+        idempotency: Option<proto::Idempotency>,
+        disabled_at: Option<Timestamp>,
+    ) -> Result<Response<proto::Store>, Error> {
+        let rpc = match disabled_at {
+            Some(_) => "DisableStore",
+            None => "EnableStore",
+        };
+        let request_key = begin_or_replay!(self, caller, rpc, name, idempotency);
+        let id = StoreId(messages::id_in(Collection::Stores, name)?);
+        let audit = caller.audit.clone();
+        let changed = self
+            .idempotency
+            .write(request_key, move |transaction| async move {
+                let mut store = storage::stores::find_and_lock(&transaction, id)
+                    .await?
+                    .ok_or_else(|| Error::NotFound(Collection::Stores.name(id)))?;
+                store.disabled_at = disabled_at.map(|now| store.disabled_at.unwrap_or(now));
+                storage::stores::update(&transaction, &store).await?;
+                audit.record_store(&transaction, id).await?;
+                Ok(messages::store(&store))
+            })
+            .await;
+        // Even if it failed: it may be committed.
+        self.authenticator.invalidate();
+        changed
     }
 
     /// Finds a store to read it: the caller's own, or with scope `platform:read` any.

@@ -154,6 +154,7 @@ impl Services {
         );
         let store = messages::find_store(&self.storage, &request.store).await?;
         let (store_id, definition, now) = (store.id, request.definition, self.clock.now());
+        let audit = caller.audit.clone();
         let applied = self
             .idempotency
             .write(request_key, move |transaction| async move {
@@ -172,6 +173,7 @@ impl Services {
                     updated_at: now,
                 };
                 storage::time_slots::save(&transaction, &stored).await?;
+                audit.record_store(&transaction, store_id).await?;
                 Ok(message(stored, &time_slot, &now.to_zoned(store.time_zone)))
             })
             .await;

@@ -42,6 +42,12 @@ impl proto::tokens_server::Tokens for Services {
         let secret = client
             .accept(&request.api_secret, now)
             .ok_or_else(invalid)?;
+        let enabled = self.authenticator.check_store(&client).await;
+        enabled.inspect_err(|error| {
+            if matches!(error, Error::StoreDisabled) {
+                refused("store disabled");
+            }
+        })?;
         let scopes = client.grant(&request.scopes).map_err(|error| {
             refused("scope not permitted");
             Error::InvalidScope(error)

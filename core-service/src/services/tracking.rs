@@ -83,7 +83,7 @@ impl proto::tracking_server::Tracking for Services {
         let (caller, request) = Caller::with_scope(request, Scope::Dispatch)?;
         let name = request.name;
 
-        let revoke = |id| self.revoke_link(DeliveryId(id));
+        let revoke = |id| self.revoke_link(&caller, DeliveryId(id));
         let (revoked, effect) =
             messages::find_resource(Collection::Deliveries, &name, revoke).await?;
 
@@ -174,15 +174,21 @@ impl Services {
     /// None if the delivery does not exist.
     async fn revoke_link(
         &self,
+        caller: &Caller,
         id: DeliveryId,
     ) -> Result<Option<(proto::Delivery, Effect)>, Error> {
         let Some(store) = self.find_store_of(id).await? else {
             return Ok(None);
         };
         let (store_id, now) = (store.id, self.clock.now());
+        let audit = caller.audit.clone();
         let revoke = self.storage.write(move |transaction| async move {
             let revoke = storage::deliveries::revoke_tracking(&transaction, store_id, id, now);
             let is_changed = revoke.await?;
+            if is_changed {
+                let name = Collection::Deliveries.name(id);
+                audit.record(&transaction, Some(store_id), name).await?;
+            }
             let delivery = storage::deliveries::find(&transaction, store_id, id).await?;
             Ok::<_, Error>((delivery, is_changed))
         });

@@ -75,7 +75,7 @@ impl Services {
     ) -> Result<Response<proto::ZoneSet>, Error> {
         let request_key = begin_or_replay!(self, caller, "ApplyZones", "", request.idempotency);
         let zones = parse(&request.definition)?;
-        let now = self.clock.now();
+        let (now, audit) = (self.clock.now(), caller.audit.clone());
         let applied = self
             .idempotency
             .write(request_key, move |transaction| async move {
@@ -91,6 +91,7 @@ impl Services {
                     created_at: now,
                 };
                 storage::zones::insert(&transaction, &stored).await?;
+                audit.record(&transaction, None, "zones").await?;
                 Ok(zone_set(&stored))
             })
             .await;

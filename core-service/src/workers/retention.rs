@@ -6,7 +6,7 @@ use domain::id::{DeliveryId, StoreId};
 use jiff::Timestamp;
 use process::clock::Clock;
 use storage::{
-    Storage, events, idempotency_keys, notifications,
+    Storage, audit_events, events, idempotency_keys, notifications,
     personal_data::{self, PastRetention},
     task_changes, webhooks,
 };
@@ -41,6 +41,7 @@ pub(crate) struct Retention {
     pub(crate) notifications: Duration,
     /// Of the personal data of deliveries. `None`: it is never erased.
     pub(crate) deliveries: Option<Duration>,
+    pub(crate) audit: Duration,
 }
 
 impl Retention {
@@ -80,6 +81,10 @@ impl Retention {
             (
                 self.remove_task_changes(now).await,
                 "cannot remove old changes of tasks",
+            ),
+            (
+                self.remove_audit_events(now).await,
+                "cannot remove old audit events",
             ),
             (
                 self.delete_geocodes().await,
@@ -125,6 +130,14 @@ impl Retention {
         let before = cutoff(now, TASK_CHANGES);
         let removed = self.storage.write(move |transaction| async move {
             task_changes::remove_oldest(&transaction, before, BATCH).await
+        });
+        Ok(removed.await? == BATCH)
+    }
+
+    async fn remove_audit_events(&self, now: Timestamp) -> Result<bool, Error> {
+        let before = cutoff(now, self.audit);
+        let removed = self.storage.write(move |transaction| async move {
+            audit_events::remove_oldest(&transaction, before, BATCH).await
         });
         Ok(removed.await? == BATCH)
     }
@@ -220,6 +233,7 @@ mod tests {
             events: RETENTION,
             notifications: RETENTION,
             deliveries: None,
+            audit: RETENTION,
         }
     }
 

@@ -1,5 +1,7 @@
 //! API clients.
 
+use std::collections::BTreeSet;
+
 use domain::{
     api_client::{ApiClient, Scopes, TaskStatus},
     api_secrets::{ApiSecrets, RetiredSecret, SecretHash},
@@ -56,6 +58,19 @@ pub async fn find(
     id: ApiClientId,
 ) -> Result<Option<ApiClient>, Error> {
     rows::first(connection, Entity::find_by_id(id.0)).await
+}
+
+/// Those of these clients that exist.
+pub async fn find_all(
+    connection: &impl ConnectionTrait,
+    ids: impl IntoIterator<Item = ApiClientId>,
+) -> Result<Vec<ApiClient>, Error> {
+    let ids: BTreeSet<_> = ids.into_iter().map(|id| id.0).collect();
+    rows::all(
+        connection,
+        Entity::find().filter(Column::Id.is_in(padded(ids))),
+    )
+    .await
 }
 
 /// Like [`find`], locked until the transaction ends.

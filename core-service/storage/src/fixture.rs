@@ -113,6 +113,7 @@ pub fn store(name: &str) -> Store {
         telephone: None,
         brand: Brand::default(),
         created_at: Timestamp::UNIX_EPOCH,
+        disabled_at: None,
     }
 }
 

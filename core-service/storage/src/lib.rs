@@ -3,6 +3,7 @@
 //! the invariants in `docs/architecture.md` list.
 
 pub mod api_clients;
+pub mod audit_events;
 pub mod backup;
 pub mod courier_lists;
 pub mod couriers;

@@ -13,7 +13,7 @@ use sea_orm::{DbErr, QueryResult, Value};
 use super::{
     Storage,
     entity::{
-        AddressJson, ByPosition as _, ServiceAreaJson,
+        AddressJson, ByPosition as _, Instant, ServiceAreaJson,
         store::{ActiveModel, Column, Entity, Model},
     },
     shared_reads::SharedRow,
@@ -134,6 +134,7 @@ fn row(store: &Store) -> ActiveModel {
         telephone: Set(store.telephone.clone()),
         colour: Set(store.brand.colour.map(|colour| colour.number().into())),
         logo_version: Set(store.brand.logo_version.clone()),
+        disabled_at: Set(store.disabled_at.map(Into::into)),
     }
 }
 
@@ -161,6 +162,7 @@ impl TryFrom<Model> for Store {
                 colour: colour.transpose().map_err(|e| inconsistent(&e))?,
                 logo_version: row.logo_version,
             },
+            disabled_at: Instant::optional(row.disabled_at)?,
         })
     }
 }

@@ -88,6 +88,7 @@ error_codes! {
     TOKEN_EXPIRED = "token_expired", UNAUTHORIZED, false;
     INSUFFICIENT_SCOPE = "insufficient_scope", FORBIDDEN, false;
     NO_STORE = "no_store", FORBIDDEN, false;
+    STORE_DISABLED = "store_disabled", FORBIDDEN, false;
     NOT_FOUND = "not_found", NOT_FOUND, false;
     METHOD_NOT_ALLOWED = "method_not_allowed", METHOD_NOT_ALLOWED, false;
     NOT_ACCEPTABLE = "not_acceptable", NOT_ACCEPTABLE, false;

@@ -170,6 +170,25 @@ on_both_databases! {
         assert_eq!(of_other.into_inner().store, other.store);
     }
 
+    async fn nothing_is_ordered_for_a_disabled_store(platform: &Platform) {
+        let shop = Shop::of(platform.client().await).await;
+        let desk = Reader::with(platform, "dispatch").await;
+        platform.run_delivery(&["stores", "disable", &shop.store]).await;
+
+        for refused in [
+            create(&desk, creation(&shop.store, order())).await.map(|_| ()),
+            desk.assert_delivery(assertion(&shop.store)).await.map(|_| ()),
+            desk.calculate_retail_price(pricing(&shop.store)).await.map(|_| ()),
+            desk.list_time_slot_choices(choosing(&shop.store)).await.map(|_| ()),
+        ] {
+            let refused = refused.unwrap_err();
+            assert_eq!((refused.code(), &*reason(&refused)), (Code::PermissionDenied, "STORE_DISABLED"));
+        }
+
+        platform.run_delivery(&["stores", "enable", &shop.store]).await;
+        create(&desk, creation(&shop.store, order())).await.unwrap();
+    }
+
     async fn dispatch_uses_the_prices_and_the_time_slots_of_a_store(platform: &Platform) {
         let operator = platform.operator().await;
         operator.apply_time_slot(&platform.store, &format!("{TIME_SLOT}capacity = 1")).await;

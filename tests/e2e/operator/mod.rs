@@ -3,7 +3,9 @@
 
 mod address_import;
 mod addresses;
+mod audit;
 mod clients;
+mod disabled_stores;
 mod doctor;
 mod keys;
 mod master_keys;

@@ -94,6 +94,8 @@ on_both_databases! {
                 &["stores", "set", store, "--name=Renamed"],
                 &["stores", "set", store, "--name=Renamed again"],
             ),
+            (&["stores", "disable", store], &["stores", "enable", store]),
+            (&["stores", "enable", store], &["stores", "list"]),
             (&CREATE, &["clients", "create", "--name=Other", "--scopes=admin"]),
             (&["clients", "rotate-secret", client], &["clients", "rotate-secret", client]),
             (&["prices", "apply", &list, "--store", store], &["prices", "apply", &other_list, "--store", store]),

@@ -30,6 +30,7 @@ on_both_databases! {
             "colour": null,
             "logo": null,
             "created_at": "2020-04-02T11:00:00+02:00",
+            "disabled_at": null,
         });
         assert_eq!(created, store);
         for name in [id.clone(), format!("stores/{id}"), format!("/api/stores/{id}")] {
@@ -93,7 +94,7 @@ on_both_databases! {
         assert_eq!(
             platform.run_delivery(&["stores", "list"]).await,
             format!(
-                "{:36}  name       {:address$}  {:location$}  timezone      currency  country  service area  unpriced  tracking  telephone  colour  logo  created\n\
+                "{:36}  name       {:address$}  {:location$}  timezone      currency  country  service area  unpriced  tracking  telephone  colour  logo  created                    disabled\n\
                  {demo}  Demo shop  {demo_address}  {demo_location}  Europe/Paris  EUR       FR                     accept    on                                 2020-04-02T11:00:00+02:00\n\
                  {second}  Second     {:address$}  {:location$}  Europe/Paris  EUR       FR                     accept    on                                 2020-04-02T11:00:00+02:00\n\
                  {third}  Third      {:address$}  {:location$}  Europe/Paris  EUR       FR                     accept    on                                 2020-04-02T11:00:00+02:00\n",

@@ -42,6 +42,8 @@ pub(super) const REFERENCES: &[(&str, Collection)] = &[
     ("ApiClients/DisableApiClient name", ApiClients),
     ("ApiClients/ListApiClients store", Stores),
     ("ApiClients/RotateApiClientSecret name", ApiClients),
+    ("Audit/ListAuditEvents api_client", ApiClients),
+    ("Audit/ListAuditEvents store", Stores),
     ("Couriers/AssignTasks courier", Couriers),
     ("Couriers/AssignTasks moves.expected_courier", Couriers),
     ("Couriers/AssignTasks moves.task", Tasks),
@@ -89,6 +91,8 @@ pub(super) const REFERENCES: &[(&str, Collection)] = &[
     ),
     ("RetailPrices/CalculateRetailPrice store", Stores),
     ("RetailPrices/GetRetailPrice name", RetailPrices),
+    ("Stores/DisableStore name", Stores),
+    ("Stores/EnableStore name", Stores),
     ("Stores/GetStore name", Stores),
     ("Stores/UpdateStore name", Stores),
     ("Tasks/CompleteTask name", Tasks),
@@ -141,6 +145,8 @@ const DISPATCH: Access = Requires(&["dispatch", "admin"]);
 
 /// The references with another access than the default.
 pub(super) const EXCEPTIONS: &[(&str, Access)] = &[
+    ("Audit/ListAuditEvents api_client", Ignored),
+    ("Audit/ListAuditEvents store", Ignored),
     ("Couriers/AssignTasks moves.expected_courier", Ignored),
     ("Deliveries/AssertDelivery delivery.retail_price", Violation),
     ("Deliveries/AssertDelivery store", Requires(READ_DISPATCH)),
@@ -197,8 +203,8 @@ const OTHER_TEXTS: &str = "
     accept_language address_country address_locality address_text after api_key api_secret
     before changed_by closed_with comments contact_name country_code courier_display_name created_from created_until currency_code
     day definition description detail display_name dropoff_from dropoff_until etag event
-    external_reference failure_reason field file_name key key_id lease_token list_day notes page_token paths place_name postal_code reason
-    response_body scopes states store_display_name street_address tags telephone text time_slot time_zone
+    external_reference failure_reason field file_name key key_id lease_token list_day notes page_token paths place_name postal_code reason resource
+    response_body rpc scopes states store_display_name street_address tags telephone text time_slot time_zone
     tls_version token type url value zone
 ";
 

@@ -22,6 +22,7 @@ impl proto::addresses_server::Addresses for Services {
         let stats = import::run(self.gazetteer.path(), country, request).await?;
 
         tracing::info!(%stats, "addresses imported");
+        self.record_change(&caller, None, "addresses");
         let geocoders = &self.config.geocoding.geocoders;
         let is_used = geocoders.contains(&GeocoderSpec::Gazetteer);
         let reply = Response::new(import_response(stats, !is_used));

@@ -6,7 +6,7 @@ use domain::{
     courier::ListKey,
     courier_lists::{self, Lists, Places, RequestedList, Target},
     device_clock::DeviceTimes,
-    id::{ApiClientId, CourierId, StoreId, TaskId},
+    id::{CourierId, StoreId, TaskId},
     task::{Actor, Task},
     task_event::{Remarks, TaskReport},
     violation::Violations,
@@ -21,7 +21,7 @@ use tonic::Response;
 
 use super::requests::{read_lists, read_moves};
 use crate::{
-    auth::caller::Caller,
+    auth::{audit::Audit, caller::Caller},
     error::{ChangedList, Error},
     idempotency::begin_or_replay,
     messages,
@@ -75,7 +75,7 @@ impl Services {
             return Err(Error::NotFound(name));
         }
 
-        let writer = ListWriter::new(self, caller.id);
+        let writer = ListWriter::new(self, caller);
         let write = self
             .idempotency
             .write_with(request_key, move |transaction| async move {
@@ -152,7 +152,7 @@ impl Services {
             .flatten()
             .collect();
 
-        let writer = ListWriter::new(self, caller.id);
+        let writer = ListWriter::new(self, caller);
         let write = self
             .idempotency
             .write_with(request_key, move |transaction| async move {
@@ -194,10 +194,12 @@ impl Services {
 struct ListWriter {
     deliveries: DeliveryWriter,
     change: Change,
+    audit: Audit,
 }
 
 impl ListWriter {
-    fn new(services: &Services, by: ApiClientId) -> Self {
+    fn new(services: &Services, caller: &Caller) -> Self {
+        let by = caller.id;
         let report = TaskReport {
             by: Actor::Dispatch,
             api_client_id: by,
@@ -212,6 +214,7 @@ impl ListWriter {
                 at: services.clock.now(),
                 by,
             },
+            audit: caller.audit.clone(),
         }
     }
 
@@ -249,6 +252,7 @@ impl ListWriter {
         }
 
         let (mut changed, mut deliveries) = (BTreeSet::new(), BTreeSet::new());
+        let mut audited = BTreeSet::new();
         for (store, task) in tasks
             .iter()
             .filter(|(_, task)| places.contains_key(&task.id))
@@ -257,9 +261,15 @@ impl ListWriter {
             let places = [task.place, new].into_iter().flatten();
             changed.extend(places.map(|place| place.list));
             deliveries.insert((*store, task.delivery_id));
+            audited.insert((Some(*store), Collection::Tasks.name(task.id)));
         }
         let place = self.deliveries.place(transaction, &deliveries, &places);
         let events = place.await?;
+        if events.is_some() {
+            let couriers = changed.iter().map(|list| list.courier_id);
+            audited.extend(couriers.map(|id| (None, Collection::Couriers.name(id))));
+            self.audit.record_all(transaction, audited).await?;
+        }
         storage::courier_lists::record_change(transaction, &changed, &self.change).await?;
         Ok(Written {
             orders: current.orders_with(&places),

@@ -158,9 +158,12 @@ impl Services {
             created_at: self.clock.now(),
             disabled_at: None,
         };
+        let audit = caller.audit.clone();
         self.idempotency
             .write(request_key, move |transaction| async move {
                 storage::couriers::insert(&transaction, &courier).await?;
+                let name = Collection::Couriers.name(courier.id);
+                audit.record(&transaction, None, name).await?;
                 Ok(message(&courier))
             })
             .await
@@ -183,6 +186,7 @@ impl Services {
             .map(|number| self.read_telephone(&number, &mut violations));
         Error::check(violations)?;
         let (is_disabled, now) = (request.disabled, self.clock.now());
+        let audit = caller.audit.clone();
         let changed = self
             .idempotency
             .write(request_key, move |transaction| async move {
@@ -197,6 +201,8 @@ impl Services {
                     None => courier.disabled_at,
                 };
                 storage::couriers::update(&transaction, &courier).await?;
+                let name = Collection::Couriers.name(id);
+                audit.record(&transaction, None, name).await?;
                 Ok(message(&courier))
             })
             .await;

@@ -90,6 +90,10 @@ impl Services {
                 let cancel = |delivery: &mut Delivery, now| delivery.cancel(writer.report.by, now);
                 match writer.change(&transaction, store.id, id, cancel).await {
                     Ok(Some(changed)) => {
+                        if changed.events.is_some() {
+                            let audit = &caller.audit;
+                            audit.record(&transaction, Some(store.id), &*name).await?;
+                        }
                         let delivery = message(&caller, changed.delivery, &store, &public_url);
                         Ok((CommandResponse::of_delivery(delivery), changed.events))
                     }

@@ -25,7 +25,7 @@ use uuid::Uuid;
 
 use super::{Reply, Services};
 use crate::{
-    auth::caller::Caller,
+    auth::{authenticator::require_enabled, caller::Caller},
     error::Error,
     idempotency::{RequestKey, begin_or_replay},
     messages,
@@ -110,6 +110,8 @@ impl proto::deliveries_server::Deliveries for Services {
     ) -> Reply<proto::Delivery> {
         let (caller, request) = Caller::of(request)?;
         let delivery = self.read_delivery(&caller, &request.name).await?;
+        let store = Collection::Stores.id(&delivery.store).map(StoreId);
+        self.record_read(&caller, store, &request.name);
         Ok(Response::new(delivery))
     }
 
@@ -118,15 +120,20 @@ impl proto::deliveries_server::Deliveries for Services {
         request: Request<proto::ListDeliveriesRequest>,
     ) -> Reply<proto::ListDeliveriesResponse> {
         let (caller, request) = Caller::of(request)?;
-        Ok(Response::new(self.read_page(&caller, request).await?))
+        let store = Collection::Stores.id(&request.store).map(StoreId);
+        let page = self.read_page(&caller, request).await?;
+        self.record_read(&caller, store, Collection::Deliveries.segment());
+        Ok(Response::new(page))
     }
 
     async fn search_deliveries(
         &self,
         request: Request<proto::SearchDeliveriesRequest>,
     ) -> Reply<proto::SearchDeliveriesResponse> {
-        let (_, request) = Caller::with_scope(request, Scope::DispatchRead)?;
-        Ok(Response::new(self.search(&request.text).await?))
+        let (caller, request) = Caller::with_scope(request, Scope::DispatchRead)?;
+        let found = self.search(&request.text).await?;
+        self.record_read(&caller, None, Collection::Deliveries.segment());
+        Ok(Response::new(found))
     }
 
     async fn cancel_delivery(
@@ -140,7 +147,7 @@ impl proto::deliveries_server::Deliveries for Services {
 
 impl Services {
     /// The caller on behalf of a store: a store's client names none, and a program of the platform, which needs a
-    /// scope, names one.
+    /// scope, names one. Fails if it is disabled.
     pub(super) async fn caller_for_store(
         &self,
         caller: Arc<Caller>,
@@ -154,6 +161,7 @@ impl Services {
         }
         caller.require(scope)?;
         let store = messages::find_store(&self.storage, store).await?;
+        require_enabled(Some(&store))?;
         Ok(Arc::new(caller.for_store(store)))
     }
 
@@ -245,7 +253,9 @@ impl Services {
             ..message(caller, delivery.clone(), store, &self.config.public_url)
         };
         let quotas = self.quotas;
-        let is_single_insert = quote_id.is_none() && booking.is_none() && quotas.is_none();
+        let audit = caller.audit.clone();
+        let is_plain = quote_id.is_none() && booking.is_none() && quotas.is_none();
+        let is_single_insert = is_plain && !audit.is_on();
         let new = Arc::new(NewDelivery { delivery, versions });
         let inserted = if is_single_insert {
             self.insert_at_once(&new, request_key, &reply).await
@@ -288,6 +298,8 @@ impl Services {
                         if quotas.is_some() {
                             quotas::count(&transaction, store_id, bytes, now).await?;
                         }
+                        let name = &*reply.name;
+                        audit.record(&transaction, Some(store_id), name).await?;
                         Ok(reply)
                     });
                 Box::pin(write).await

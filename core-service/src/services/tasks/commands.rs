@@ -22,7 +22,7 @@ use tonic::Response;
 
 use super::late::ReportedTask;
 use crate::{
-    auth::caller::Caller,
+    auth::{audit::Audit, caller::Caller},
     error::Error,
     idempotency::{CommandResponse, RequestKey},
     messages,
@@ -157,7 +157,7 @@ impl Services {
                 command,
                 report,
             };
-            self.write_change(key, change).await?
+            self.write_change(key, change, &caller.audit).await?
         };
         let effect = self.finish(&response, events);
         let reply = CommandResponse::into_task(response, TASK_STATE)?;
@@ -169,6 +169,7 @@ impl Services {
         &self,
         request_key: RequestKey,
         change: TaskChange,
+        audit: &Audit,
     ) -> Result<(Response<CommandResponse>, Option<WrittenEvents>), Error> {
         let TaskChange {
             reported,
@@ -201,6 +202,7 @@ impl Services {
             by: writer.report.api_client_id,
         };
         let name = Collection::Tasks.name(task.id);
+        let audit = audit.clone();
         let write = self
             .idempotency
             .write_with(request_key, move |transaction| async move {
@@ -225,6 +227,7 @@ impl Services {
                         if changed.events.is_some() {
                             let record = courier_lists::record_change;
                             record(&transaction, &lists, &change).await?;
+                            audit.record(&transaction, Some(store.id), name).await?;
                         }
                         let task = changed.delivery.into_task(kind);
                         let task = if worker.has(&task) {

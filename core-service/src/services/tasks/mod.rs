@@ -39,6 +39,7 @@ impl proto::tasks_server::Tasks for Services {
         require_reader(&caller)?;
         let (store, task) = self.find_task_of_caller(&caller, &request.name).await?;
         Ok(Response::new(if reads_any_store(&caller) {
+            self.record_read(&caller, Some(store.id), &request.name);
             messages::task_with_place(task, &store)
         } else {
             messages::task(task, &store)
@@ -50,7 +51,9 @@ impl proto::tasks_server::Tasks for Services {
         request: Request<proto::ListTasksRequest>,
     ) -> Reply<proto::ListTasksResponse> {
         let (caller, request) = Caller::of(request)?;
-        Ok(Response::new(self.list_page(&caller, &request).await?))
+        let page = self.list_page(&caller, &request).await?;
+        self.record_read(&caller, None, Collection::Tasks.segment());
+        Ok(Response::new(page))
     }
 
     async fn watch_tasks(
@@ -63,6 +66,9 @@ impl proto::tasks_server::Tasks for Services {
             .await?;
         watch::authorize(&caller)?;
         let open_watch = self.open_watch(&caller)?;
+        if let Some(caller) = request.extensions().get::<Arc<Caller>>() {
+            self.record_read(caller, None, Collection::Tasks.segment());
+        }
         let request = request.into_inner();
         let mut violations = Violations::new();
         let list = request.list.unwrap_or_default();
@@ -188,7 +194,10 @@ impl proto::tasks_server::Tasks for Services {
         request: Request<proto::ListTaskEventsRequest>,
     ) -> Reply<proto::ListTaskEventsResponse> {
         let (caller, request) = Caller::of(request)?;
-        Ok(Response::new(self.list_history(&caller, request).await?))
+        let task = request.task.clone();
+        let history = self.list_history(&caller, request).await?;
+        self.record_read(&caller, None, &task);
+        Ok(Response::new(history))
     }
 }
 

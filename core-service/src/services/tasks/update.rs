@@ -54,6 +54,7 @@ impl Services {
         };
 
         let writer = DeliveryWriter::new(self, store.time_zone.clone(), report);
+        let audit = caller.audit.clone();
         let write = self
             .idempotency
             .write_with(key, move |transaction| async move {
@@ -62,6 +63,10 @@ impl Services {
                 let changed = writer.change(&transaction, store.id, task.delivery_id, correct);
                 let missing = || Error::NotFound(Collection::Tasks.name(task.id));
                 let changed = changed.await?.ok_or_else(missing)?;
+                if changed.events.is_some() {
+                    let name = Collection::Tasks.name(task.id);
+                    audit.record(&transaction, Some(store.id), name).await?;
+                }
                 let corrected = changed.delivery.into_task(task.kind);
                 // With the texts that another call may just have corrected.
                 let mut violations = Violations::new();

@@ -7,7 +7,7 @@ use domain::{
 use storage::ConnectionTrait;
 use tonic::Response;
 
-use super::{lock, message};
+use super::{lock, message, record};
 use crate::{auth::caller::Caller, error::Error, idempotency::begin_or_replay, services::Services};
 
 impl Services {
@@ -42,6 +42,7 @@ impl Services {
         }
 
         let (key, now) = (webhook.key(), self.clock.now());
+        let audit = caller.audit.clone();
         self.idempotency
             .write(request_key, move |transaction| async move {
                 let (mut webhook, _) = lock(&transaction, key).await?;
@@ -52,6 +53,7 @@ impl Services {
                     webhook.enable(now)
                 };
                 if is_changed {
+                    record(&audit, &transaction, key).await?;
                     storage::webhooks::save_disabled(&transaction, &webhook).await?;
                     // On disabling, the first batch; `Retention` cancels the rest. On
                     // enabling, too: an event that was committed while it was disabled may

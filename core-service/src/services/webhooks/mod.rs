@@ -22,7 +22,11 @@ use storage::Session;
 use tonic::{Request, Response};
 
 use super::{Reply, Services};
-use crate::{auth::caller::Caller, error::Error, messages};
+use crate::{
+    auth::{audit::Audit, caller::Caller},
+    error::Error,
+    messages,
+};
 
 #[tonic::async_trait]
 impl proto::webhooks_server::Webhooks for Services {
@@ -95,11 +99,13 @@ impl proto::webhooks_server::Webhooks for Services {
                 .await
                 .map_err(Error::from)?;
         }
+        let audit = caller.audit.clone();
         let deleted = self
             .storage
             .write(move |transaction| async move {
                 let deleted = storage::webhooks::delete(&transaction, key, client_id).await?;
                 if deleted {
+                    record(&audit, &transaction, key).await?;
                     // Without a limit: the rest of a deleted webhook's backlog would never be
                     // cancelled. If the backlog is too long for one transaction, the call
                     // fails until the webhook is disabled: then several transactions cancel
@@ -168,6 +174,7 @@ impl proto::webhooks_server::Webhooks for Services {
         let (caller, request) = Caller::of(request)?;
         let name = request.name;
         let mut tested = self.send_test(&caller, &name).await?;
+        self.record_change(&caller, None, &name);
         if !caller.has(Scope::Admin) && merge_host_failures(&mut tested.failure) {
             NO_ADDRESS.clone_into(&mut tested.detail);
             tested.dns = None;
@@ -252,6 +259,12 @@ fn hide_host_failures<'a>(
             merge_host_failures(&mut attempt.failure);
         }
     }
+}
+
+/// Records a change of a webhook, in its transaction.
+async fn record(audit: &Audit, transaction: &Session, key: WebhookKey) -> Result<(), Error> {
+    let name = Collection::Webhooks.name(key.webhook_id);
+    audit.record(transaction, Some(key.store_id), name).await
 }
 
 /// Locks a webhook, which may have been deleted since it was read.

@@ -103,6 +103,7 @@ impl Services {
 
         let (store_id, webhook_key) = (webhook.store_id, webhook.key());
         let (id, now) = (notification.id, self.clock.now());
+        let audit = caller.audit.clone();
         let reply = self
             .idempotency
             .write(request_key, move |transaction| async move {
@@ -121,6 +122,7 @@ impl Services {
                     ));
                 }
                 webhook_notifications::resend(&transaction, webhook_key, [id], now).await?;
+                audit.record(&transaction, Some(store_id), &*name).await?;
                 let notification = webhook_notifications::find(&transaction, store_id, id)
                     .await?
                     .ok_or(Error::NotFound(name))?;

@@ -16,7 +16,7 @@ use storage::{
 use tonic::Response;
 use uuid::Uuid;
 
-use super::{enable::require_enabled, lock};
+use super::{enable::require_enabled, lock, record};
 use crate::{
     auth::caller::Caller,
     error::Error,
@@ -73,8 +73,10 @@ impl Services {
         let key = webhook.key();
         let time_zone = store.time_zone_name().to_owned();
         let mut progress = Progress::default();
+        // In the first transaction.
+        let mut audit = caller.audit.clone();
         loop {
-            let time_zone = time_zone.clone();
+            let (time_zone, audit) = (time_zone.clone(), std::mem::take(&mut audit));
             let now = self.clock.now();
             let retained_since = now.saturating_sub(self.config.webhooks.notification_retention);
             let period = RecoveryPeriod {
@@ -88,6 +90,7 @@ impl Services {
                     request_key,
                     progress,
                     move |transaction, progress| async move {
+                        record(&audit, &transaction, key).await?;
                         let batch = recover_batch(&transaction, key, period, progress);
                         Ok(match batch.await? {
                             Step::Unfinished(progress) => Step::Unfinished(progress),

@@ -3,16 +3,16 @@
 use domain::{
     api_client::Scope,
     store::Store,
-    webhook::{Secret, Webhook},
+    webhook::{Webhook, WebhookKey},
     webhook_secrets::{DEFAULT_OVERLAP, MAX_OVERLAP, Secrets},
 };
 use jiff::SignedDuration;
 use storage::webhooks::secret_columns;
 use tonic::Response;
 
-use super::{lock, message};
+use super::{lock, message, record};
 use crate::{
-    auth::caller::Caller,
+    auth::{audit::Audit, caller::Caller},
     error::Error,
     idempotency::{RequestKey, begin_or_replay},
     messages,
@@ -44,8 +44,10 @@ impl Services {
         let (secret, encrypted) = webhook_secret_box::create(&self.secret_box, webhook.id);
         let change = move |secrets: &mut Secrets| {
             secrets.rotate(encrypted.clone(), overlap_ends_at, now);
+            Some(secret.to_text())
         };
-        self.change_secrets(request_key, &webhook, store, change, Some(secret))
+        let (key, audit) = (webhook.key(), caller.audit.clone());
+        self.change_secrets(request_key, key, store, audit, change)
             .await
     }
 
@@ -64,26 +66,31 @@ impl Services {
         );
         let (webhook, store) = self.webhook_of(caller, Scope::Admin, &request.name).await?;
 
-        self.change_secrets(request_key, &webhook, store, Secrets::confirm, None)
+        let confirm = |secrets: &mut Secrets| {
+            secrets.confirm();
+            None
+        };
+        let (key, audit) = (webhook.key(), caller.audit.clone());
+        self.change_secrets(request_key, key, store, audit, confirm)
             .await
     }
 
-    /// Changes a webhook's secrets under a lock, and returns the new secret if there is one.
+    /// Changes a webhook's secrets under a lock. `change` returns the new secret if there is one.
     async fn change_secrets(
         &self,
         request_key: RequestKey,
-        webhook: &Webhook,
+        key: WebhookKey,
         store: Store,
-        change: impl Fn(&mut Secrets) + Clone + Send + Sync + 'static,
-        new: Option<Secret>,
+        audit: Audit,
+        change: impl Fn(&mut Secrets) -> Option<String> + Clone + Send + Sync + 'static,
     ) -> Result<Response<proto::Webhook>, Error> {
-        let (key, now) = (webhook.key(), self.clock.now());
-        let new = new.map(|secret| secret.to_text());
+        let now = self.clock.now();
         self.idempotency
             .write(request_key, move |transaction| async move {
                 let (webhook, mut secrets) = lock(&transaction, key).await?;
-                change(&mut secrets);
+                let new = change(&mut secrets);
                 secret_columns::save(&transaction, key, &secrets, now).await?;
+                record(&audit, &transaction, key).await?;
                 let webhook = Webhook {
                     overlap_ends_at: secrets.overlap_ends_at(now),
                     ..webhook

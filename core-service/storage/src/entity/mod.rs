@@ -50,9 +50,9 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub(super) use self::tables::{
-    api_client, attempt, courier, courier_list, delivery, event, idempotency_key, image, incident,
-    notification, platform_secret, price_list, queued_task_change, receiver_host, signing_key,
-    store, task, task_change, task_event, time_slot, webhook, zone_set,
+    api_client, attempt, audit_event, courier, courier_list, delivery, event, idempotency_key,
+    image, incident, notification, platform_secret, price_list, queued_task_change, receiver_host,
+    signing_key, store, task, task_change, task_event, time_slot, webhook, zone_set,
 };
 use crate::Error;
 

@@ -21,6 +21,17 @@ table! {
 }
 
 table! {
+    mod audit_event = "audit_events";
+    key(id: Uuid);
+    created_at: Instant,
+    api_client_id: Uuid,
+    address: Option<String>,
+    rpc: String,
+    resource: String,
+    store_id: Option<Uuid>,
+}
+
+table! {
     mod idempotency_key = "idempotency_keys";
     key(store_id: Uuid, api_client_id: Uuid, key_hash: Vec<u8>);
     request_hash: Vec<u8>,
@@ -226,6 +237,7 @@ table! {
     telephone: Option<String>,
     colour: Option<i64>,
     logo_version: Option<String>,
+    disabled_at: Option<Instant>,
 }
 
 table! {

@@ -32,14 +32,21 @@ fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
         Auth::None => {}
         // Rejected credentials are answered as RFC 6749 defines: see `token_errors.json`.
         Auth::ClientCredentials => derived.push(&codes::UNAVAILABLE),
-        Auth::Token => derived.extend(ACCESS_TOKEN_ERRORS),
+        Auth::Token => {
+            derived.extend(ACCESS_TOKEN_ERRORS);
+            derived.push(&codes::STORE_DISABLED);
+        }
         Auth::StoreToken => {
             derived.extend(ACCESS_TOKEN_ERRORS);
-            derived.push(&codes::NO_STORE);
+            derived.extend([&codes::NO_STORE, &codes::STORE_DISABLED]);
         }
         Auth::Scope(_) | Auth::AnyScope(_) => {
             derived.extend(ACCESS_TOKEN_ERRORS);
-            derived.extend([&codes::INSUFFICIENT_SCOPE, &codes::NO_STORE]);
+            derived.extend([
+                &codes::INSUFFICIENT_SCOPE,
+                &codes::NO_STORE,
+                &codes::STORE_DISABLED,
+            ]);
         }
     }
     match operation.expects {

@@ -50,6 +50,8 @@ enum Reason {
     InvalidRequest,
     InvalidClient,
     InvalidScope,
+    /// The store of the client is disabled.
+    UnauthorizedClient,
     UnsupportedGrantType,
 }
 
@@ -251,6 +253,9 @@ impl From<Error> for TokenError {
             }
             _ if error.kind.status == StatusCode::UNAUTHORIZED => {
                 Self::invalid_client(error.message)
+            }
+            _ if error.kind.status == StatusCode::FORBIDDEN => {
+                Self::Rejected(Reason::UnauthorizedClient, error.message)
             }
             _ => Self::Other(error),
         }

@@ -127,13 +127,18 @@ fn an_operation_names_the_credentials_that_it_needs() {
 }
 
 #[test]
-fn only_an_operation_that_needs_a_scope_may_lack_it() {
+fn an_operation_that_needs_a_token_may_lack_a_scope_and_an_enabled_store() {
     for operation in operations::all() {
         let forbidden = operations::error_codes_by_status(operation).remove(&403);
         let expected: &[_] = match operation.auth {
-            Auth::Scope(_) | Auth::AnyScope(_) => &[&codes::INSUFFICIENT_SCOPE, &codes::NO_STORE],
-            Auth::StoreToken => &[&codes::NO_STORE],
-            Auth::None | Auth::ClientCredentials | Auth::Token => &[],
+            Auth::Scope(_) | Auth::AnyScope(_) => &[
+                &codes::INSUFFICIENT_SCOPE,
+                &codes::NO_STORE,
+                &codes::STORE_DISABLED,
+            ],
+            Auth::StoreToken => &[&codes::NO_STORE, &codes::STORE_DISABLED],
+            Auth::Token => &[&codes::STORE_DISABLED],
+            Auth::None | Auth::ClientCredentials => &[],
         };
 
         let forbidden = forbidden.unwrap_or_default();
@@ -153,7 +158,10 @@ fn an_error_response_has_the_headers_of_its_status() {
     for (code, expected) in [
         ("validation_failed", "Content-Language"),
         ("idempotency_key_reused", "Content-Language"),
-        ("insufficient_scope-or-no_store", "WWW-Authenticate"),
+        (
+            "insufficient_scope-or-no_store-or-store_disabled",
+            "WWW-Authenticate",
+        ),
         ("method_not_allowed", "Allow"),
         ("too_many_requests", "Retry-After"),
     ] {
