@@ -270,7 +270,10 @@ pub struct DeliveryConfig {
 impl DeliveryConfig {
     /// Fails if deliveries would be removed that are not erased yet.
     pub(crate) fn check(self) -> Result<(), StartError> {
-        let is_earlier = |removal| self.delivery_retention.is_none_or(|erasing| erasing >= removal);
+        let is_earlier = |removal| {
+            self.delivery_retention
+                .is_none_or(|erasing| erasing >= removal)
+        };
         if self.delivery_removal.is_some_and(is_earlier) {
             return Err(StartError::Misconfigured(
                 "--delivery-removal removes deliveries that --delivery-retention has erased: set both, the removal to the longer time".to_owned(),

@@ -38,7 +38,11 @@ use crate::{
         tracking::Estimates,
     },
     startup::Resources,
-    workers::{image_cleanup::ImageCleanup, retention::{Retention, RetentionLease}, sequencer::Sequencer},
+    workers::{
+        image_cleanup::ImageCleanup,
+        retention::{Retention, RetentionLease},
+        sequencer::Sequencer,
+    },
 };
 
 /// Limit of a request message, in bytes; valid messages stay far below it.

@@ -34,7 +34,10 @@ fn each_flag_sets_its_own_retention() {
     assert_eq!(config.deliveries.delivery_retention, Some(DAY * 8));
     assert_eq!(config.deliveries.delivery_removal, Some(DAY * 9));
     let default = Config::default().deliveries;
-    assert_eq!((default.delivery_retention, default.delivery_removal), (None, None));
+    assert_eq!(
+        (default.delivery_retention, default.delivery_removal),
+        (None, None)
+    );
 }
 
 #[test]
@@ -52,6 +55,10 @@ fn deliveries_are_removed_only_after_they_are_erased() {
             delivery_removal: days(removal),
             ..DeliveryConfig::default()
         };
-        assert_eq!(config.check().is_ok(), is_accepted, "{erasing:?} {removal:?}");
+        assert_eq!(
+            config.check().is_ok(),
+            is_accepted,
+            "{erasing:?} {removal:?}"
+        );
     }
 }

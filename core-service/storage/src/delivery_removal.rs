@@ -10,13 +10,13 @@ use crate::prelude::*;
 const NOTIFICATIONS: u64 = 500;
 
 /// What the age of a delivery counts from, as in the index.
-const SINCE: &str =
-    "CASE WHEN created_at > dropoff_before THEN created_at ELSE dropoff_before END";
+const SINCE: &str = "CASE WHEN created_at > dropoff_before THEN created_at ELSE dropoff_before END";
 
 /// What is stored of tasks and of deliveries, but for notifications. Images are deleted when a delivery is erased, stored
 /// responses after seven days; events have a retention of their own.
 const OF_TASKS: [(&str, &str); 2] = [("task_events", "task_id"), ("incidents", "task_id")];
-const OF_DELIVERIES: [(&str, &str); 2] = [("retail_price_uses", "delivery_id"), ("deliveries", "id")];
+const OF_DELIVERIES: [(&str, &str); 2] =
+    [("retail_price_uses", "delivery_id"), ("deliveries", "id")];
 
 /// Removes erased deliveries of all stores that were created, and whose dropoff ended, at or before an instant, so many at most,
 /// the oldest first. Before them, their finished notifications: what is not finished is removed by its own retention

@@ -31,7 +31,8 @@ async fn insert(storage: &Storage, delivery: &Delivery, is_erased: bool) {
             (store_id, task_id, created_at, transition, actor, api_client_id, occurred_at, is_clamped)
         VALUES ($1, $2, 1, 'done', 'courier', $1, 1, FALSE)";
     execute(storage, history, vec![store, task]).await;
-    let incident = "INSERT INTO incidents (store_id, id, delivery_id, task_id, metadata, actor, api_client_id,
+    let incident =
+        "INSERT INTO incidents (store_id, id, delivery_id, task_id, metadata, actor, api_client_id,
             created_at, occurred_at, is_clamped)
         VALUES ($1, $2, $3, $2, '{}', 'courier', $1, 1, 1, FALSE)";
     execute(storage, incident, vec![store, task, id]).await;
@@ -39,7 +40,8 @@ async fn insert(storage: &Storage, delivery: &Delivery, is_erased: bool) {
         VALUES ($1, $2, $2, 1)";
     execute(storage, quote, vec![store, id]).await;
     for (notification, finished) in [(id, true), (task, false)] {
-        let insert = "INSERT INTO notifications (store_id, id, event_id, webhook_id, event, delivery_id,
+        let insert =
+            "INSERT INTO notifications (store_id, id, event_id, webhook_id, event, delivery_id,
                 state, attempts, due_at, created_at, finished_at)
             VALUES ($1, $2, $1, $1, 'delivery.completed', $3, 'exhausted', 1, 1, 1, 1)";
         execute(storage, insert, vec![store, notification, id]).await;
@@ -139,7 +141,8 @@ async fn a_delivery_with_many_notifications_is_removed_after_them() {
     for storage in storages {
         let delivery = fixture::delivery(StoreId::new(), NOW);
         insert(&storage, &delivery, true).await;
-        let ids = "INSERT INTO notifications (store_id, id, event_id, webhook_id, event, delivery_id,
+        let ids =
+            "INSERT INTO notifications (store_id, id, event_id, webhook_id, event, delivery_id,
                 state, attempts, due_at, created_at, finished_at)
             VALUES ($1, $2, $1, $1, 'delivery.completed', $3, 'delivered', 1, 1, 1, 1)";
         for _ in 0..NOTIFICATIONS {
