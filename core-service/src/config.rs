@@ -256,6 +256,17 @@ pub struct DeliveryConfig {
     )]
     pub delivery_retention: Option<Duration>,
 
+    /// Remove erased deliveries, with their tasks, histories, incidents and notifications, this long after their creation
+    /// and the end of their dropoff: longer than `--delivery-retention`, which erases them, up to 3650d. Default: never.
+    /// Example: `400d`.
+    #[arg(
+        long,
+        env = "DELIVERY_DELIVERY_REMOVAL",
+        value_name = "DURATION",
+        value_parser = delivery_retention
+    )]
+    pub delivery_removal: Option<Duration>,
+
     /// How long clients can read an event from the event log, from 1d to 3650d. Example: `90d`.
     #[arg(
         long,
@@ -265,6 +276,22 @@ pub struct DeliveryConfig {
         value_parser = days
     )]
     pub event_retention: Duration,
+}
+
+impl DeliveryConfig {
+    /// Fails if deliveries would be removed that are not erased yet.
+    pub(crate) fn check(self) -> Result<(), StartError> {
+        let is_earlier = |removal| {
+            self.delivery_retention
+                .is_none_or(|erasing| erasing >= removal)
+        };
+        if self.delivery_removal.is_some_and(is_earlier) {
+            return Err(StartError::Misconfigured(
+                "--delivery-removal removes deliveries that --delivery-retention has erased: set both, the removal to the longer time".to_owned(),
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// When failing webhooks are disabled and finished notifications are deleted.

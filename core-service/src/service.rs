@@ -118,6 +118,7 @@ impl CoreService {
                 "gRPC on {addr} would send tokens and secrets unencrypted: serve it over TLS (core-service has --tls-certificate and --tls-key, delivery has --grpc-tls-certificate and --grpc-tls-key), listen on a loopback address, or set --allow-plaintext"
             )));
         }
+        config.deliveries.check()?;
         let health = HealthListener::bind(config.health_listen)?;
         let mut resources = startup::open(&config, clock, health.as_ref()).await?;
         let metrics = Metrics::new();

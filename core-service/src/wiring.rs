@@ -38,7 +38,11 @@ use crate::{
         tasks::TaskLog, tracking::Estimates,
     },
     startup::Resources,
-    workers::{image_cleanup::ImageCleanup, retention::Retention, sequencer::Sequencer},
+    workers::{
+        image_cleanup::ImageCleanup,
+        retention::{Retention, RetentionLease},
+        sequencer::Sequencer,
+    },
 };
 
 /// Limit of a request message, in bytes; valid messages stay far below it.
@@ -141,6 +145,8 @@ pub(crate) fn wire(
         notifications: config.webhooks.notification_retention,
         deliveries: config.deliveries.delivery_retention,
         audit: config.platform.audit_retention,
+        removal: config.deliveries.delivery_removal,
+        lease: RetentionLease::new(),
     };
     let task_tracker = &lifecycle.task_tracker;
     task_tracker.spawn(Arc::clone(&event_feed).poll(events_sequenced.subscribe()));

@@ -13,7 +13,7 @@ macro_rules! files {
 }
 
 /// The names and texts of all migrations, in order.
-pub(crate) const FILES: [(&str, &str); 34] = files![
+pub(crate) const FILES: [(&str, &str); 37] = files![
     "0001_initial_schema"
     "0002_add_traceparent"
     "0003_add_task_states"
@@ -46,6 +46,9 @@ pub(crate) const FILES: [(&str, &str); 34] = files![
     "0034_add_index_of_late_creations"
     "0035_add_failing_webhooks_index"
     "0036_add_autovacuum_settings"
+    "0037_add_retention_lease"
+    "0038_add_erased_delivery_index"
+    "0039_add_quote_delivery_index"
     "0040_add_store_disabling"
     "0041_add_audit_events"
 ];

@@ -233,3 +233,47 @@ async fn a_delivery_is_erased_after_its_retention_on_postgres() {
         assert_retained_for_7_days(database).await;
     }
 }
+
+async fn assert_removed_after_20_days(database: Database) {
+    let platform = Platform::start_with(database, |settings| {
+        settings.deliveries.delivery_retention = Some(Duration::from_hours(7 * 24));
+        settings.deliveries.delivery_removal = Some(Duration::from_hours(20 * 24));
+    })
+    .await;
+    let client = platform.client().await;
+    // The dropoff of the first ends on the next day, that of the other in 14 days.
+    let first = client.create_delivery(draft()).await;
+    let other = create_other(&client).await;
+    platform.advance(SignedDuration::from_hours(9 * 24));
+    let client = platform.client().await;
+    let expected = erased(&first);
+    let is_erased = |delivery: Value| (delivery == expected).then_some(());
+    client.wait_until(iri(&first), is_erased).await;
+
+    platform.advance(SignedDuration::from_hours(13 * 24));
+
+    let client = platform.client().await;
+    let only_other = |page: Value| (page["hydra:member"].as_array()?.len() == 1).then_some(page);
+    let page = client.wait_until("/api/deliveries", only_other).await;
+    assert_eq!(page["hydra:member"][0]["@id"], other["@id"]);
+    for removed in [&first, &first["pickup"], &first["dropoff"]] {
+        client.get(iri(removed)).await.expect(404);
+    }
+    let history = format!("{}/events", iri(&first["pickup"]));
+    client.get(&history).await.expect(404);
+    // The reference is free again.
+    create_with_key(&client).await.expect(201);
+    platform.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removed_delivery_is_404_and_in_no_list_on_sqlite() {
+    assert_removed_after_20_days(Database::sqlite()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removed_delivery_is_404_and_in_no_list_on_postgres() {
+    if let Some(database) = Database::postgres() {
+        assert_removed_after_20_days(database).await;
+    }
+}

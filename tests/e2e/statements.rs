@@ -17,7 +17,7 @@ use crate::harness::{
 };
 
 /// Tests that use all exceptions and all tables.
-const COVERING_TESTS: [&str; 28] = [
+const COVERING_TESTS: [&str; 29] = [
     "all_stores::listing::deliveries_of_all_stores_are_listed_in_pages_the_latest_dropoff_first::postgres",
     "all_stores::searching::deliveries_are_found_by_what_people_know_of_them::postgres",
     "couriers::effects::a_rescheduled_task_is_unassigned::postgres",
@@ -34,6 +34,7 @@ const COVERING_TESTS: [&str; 28] = [
     "operator::master_keys::nothing_needs_the_old_master_key_after_a_rotation::postgres",
     "operator::webhooks::an_operator_inspects_and_repairs_a_stores_webhooks::postgres",
     "personal_data::a_delivery_is_erased_after_its_retention_on_postgres",
+    "personal_data::a_removed_delivery_is_404_and_in_no_list_on_postgres",
     "personal_data::every_delivery_for_a_telephone_number_is_erased::postgres",
     "personal_data::erasing_a_delivery_leaves_no_personal_data_and_keeps_the_rest::postgres",
     "retail_prices::quotes::a_quote_is_used_once::postgres",

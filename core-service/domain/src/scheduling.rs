@@ -6,7 +6,7 @@ use std::{collections::HashMap, time::Duration};
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    id::StoreId,
+    id::{StoreId, WebhookId},
     named_enum::named_enum,
     notification::{Failure, Outcome},
 };
@@ -45,6 +45,11 @@ impl ReceiverHealth {
     }
 }
 
+/// Whether the receiver of an attempt may get more at a time.
+pub fn is_answered_well(outcome: &Outcome, duration: Duration) -> bool {
+    *outcome == Outcome::Delivered && duration < SLOW_THRESHOLD
+}
+
 /// The duration from which a receiver is slow: its attempts use capacity for a noticeable time.
 const SLOW_THRESHOLD: Duration = Duration::from_secs(1);
 
@@ -62,22 +67,50 @@ const _: () = assert!(
         && IN_FLIGHT_WINDOW.as_secs() < LEASE_DURATION.as_secs()
 );
 
-/// The most notifications in flight to one healthy webhook. Claims count those of all cores,
+/// The most notifications in flight to one healthy webhook at first. Claims count those of all cores,
 /// pre-leasing counts those of one.
-const MAX_IN_FLIGHT_PER_WEBHOOK: u32 = 32;
+const MAX_IN_FLIGHT_AT_FIRST: u32 = 32;
+
+/// The most to one whose receiver has answered well.
+const MAX_IN_FLIGHT_GROWN: u32 = 256;
+
+/// The part of a webhook's limit that it uses at least while the limit grows: several cores may share its notifications.
+const USED_WHILE_GROWING: u32 = 8;
 
 /// How many notifications the dispatchers of one core may have in flight from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Capacity(pub u32);
 
 impl Capacity {
-    /// The in-flight limit of one proven webhook. That of a healthy one is an eighth of the capacity,
-    /// up to a limit, so that receivers that fail at the same moment don't use all of it.
+    /// The in-flight limit of one proven webhook, before it grows. That of a healthy one is an eighth of the
+    /// capacity, up to a limit, so that receivers that fail at the same moment don't use all of it.
     pub fn per_webhook(self, health: ReceiverHealth) -> u32 {
         match health {
-            ReceiverHealth::Healthy => (self.0 / 8).clamp(1, MAX_IN_FLIGHT_PER_WEBHOOK),
+            ReceiverHealth::Healthy => (self.0 / 8).clamp(1, MAX_IN_FLIGHT_AT_FIRST),
             ReceiverHealth::Slow => 1,
         }
+    }
+
+    /// What all webhooks together may have in flight beyond their limits at first: the other half is left for
+    /// receivers within theirs.
+    pub fn for_grown(self) -> u32 {
+        self.0 / 2
+    }
+
+    /// The limit of a healthy webhook after an attempt that was one of so many in flight: one more if it was answered well,
+    /// half otherwise, and never below that at first.
+    pub fn grown(self, limit: u32, in_flight: u32, is_answered_well: bool) -> u32 {
+        let at_first = self.per_webhook(ReceiverHealth::Healthy);
+        let limit = limit.max(at_first);
+        let next = if !is_answered_well {
+            limit / 2
+        } else if in_flight >= limit / USED_WHILE_GROWING {
+            limit + 1
+        } else {
+            limit
+        };
+        let most = MAX_IN_FLIGHT_GROWN.min(at_first + self.for_grown());
+        next.clamp(at_first, most.max(at_first))
     }
 
     /// The in-flight limit of all slow webhooks. Healthy ones may use all of the capacity: they free
@@ -105,6 +138,10 @@ pub struct ClaimBudget {
     pub slow_per_store: u32,
     /// What the slow webhooks of each store have in flight.
     pub slow_by_store: HashMap<StoreId, u32>,
+    /// The part of `free` that healthy webhooks may use beyond their limits at first.
+    pub free_grown: u32,
+    /// The limits of healthy webhooks that have grown.
+    pub grown: HashMap<WebhookId, u32>,
 }
 
 /// A webhook with due notifications.
@@ -115,11 +152,12 @@ pub struct Candidate {
     pub is_proven: bool,
     pub in_flight: u32,
     pub store_id: StoreId,
+    pub webhook_id: WebhookId,
 }
 
 impl Candidate {
-    /// The in-flight limit: one notification while the webhook is unproven.
-    pub fn limit(&self, capacity: Capacity) -> u32 {
+    /// The in-flight limit at first: one notification while the webhook is unproven.
+    fn limit_at_first(&self, capacity: Capacity) -> u32 {
         if self.is_proven {
             capacity.per_webhook(self.health)
         } else {
@@ -129,6 +167,16 @@ impl Candidate {
 }
 
 impl ClaimBudget {
+    /// The in-flight limit of a webhook.
+    pub fn limit(&self, webhook: &Candidate) -> u32 {
+        let at_first = webhook.limit_at_first(self.capacity);
+        if !webhook.is_proven || webhook.health == ReceiverHealth::Slow {
+            return at_first;
+        }
+        let grown = self.grown.get(&webhook.webhook_id);
+        grown.copied().unwrap_or(at_first).max(at_first)
+    }
+
     /// The stores whose slow webhooks may have nothing more in flight.
     pub fn stores_at_limit(&self) -> impl Iterator<Item = StoreId> {
         let by_store = self.slow_by_store.iter();
@@ -141,15 +189,19 @@ impl ClaimBudget {
     /// equal share first; what remains goes to the webhooks that can use more, in order.
     pub fn share(&self, webhooks: &[Candidate]) -> Vec<u32> {
         let count = u32::try_from(webhooks.len()).unwrap_or(u32::MAX).max(1);
-        let (mut free, mut free_slow) = (self.free, self.free_slow);
+        let (mut free, mut free_slow, mut free_grown) =
+            (self.free, self.free_slow, self.free_grown);
         let mut slow_by_store = self.slow_by_store.clone();
         let mut shares = vec![0; webhooks.len()];
         for limit in [(self.free / count).max(1), u32::MAX] {
             for (share, webhook) in shares.iter_mut().zip(webhooks) {
-                let of_webhook = webhook
-                    .limit(self.capacity)
-                    .saturating_sub(webhook.in_flight.saturating_add(*share));
+                let in_flight = webhook.in_flight.saturating_add(*share);
+                let at_first = webhook.limit_at_first(self.capacity);
+                let at_first = at_first.saturating_sub(in_flight);
+                let of_webhook = self.limit(webhook).saturating_sub(in_flight);
+                let of_webhook = of_webhook.min(at_first.saturating_add(free_grown));
                 let mut more = of_webhook.min(limit).min(free);
+                free_grown -= more.saturating_sub(at_first);
                 if webhook.health == ReceiverHealth::Slow {
                     let of_store = slow_by_store.entry(webhook.store_id).or_default();
                     let left = self.slow_per_store.saturating_sub(*of_store);

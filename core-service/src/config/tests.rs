@@ -24,7 +24,8 @@ fn each_flag_sets_its_own_retention() {
         "--notification-retention=3d",
         "--webhook-disable-after=4d",
         "--delivery-retention=8d",
-        "--audit-retention=9d",
+        "--delivery-removal=9d",
+        "--audit-retention=10d",
     ]);
 
     assert_eq!(config.deliveries.event_retention, DAY * 2);
@@ -32,6 +33,34 @@ fn each_flag_sets_its_own_retention() {
     let disable_after = SignedDuration::from_hours(4 * 24);
     assert_eq!(config.webhooks.disable_after(), disable_after);
     assert_eq!(config.deliveries.delivery_retention, Some(DAY * 8));
-    assert_eq!(config.platform.audit_retention, DAY * 9);
-    assert_eq!(Config::default().deliveries.delivery_retention, None);
+    assert_eq!(config.platform.audit_retention, DAY * 10);
+    assert_eq!(config.deliveries.delivery_removal, Some(DAY * 9));
+    let default = Config::default().deliveries;
+    assert_eq!(
+        (default.delivery_retention, default.delivery_removal),
+        (None, None)
+    );
+}
+
+#[test]
+fn deliveries_are_removed_only_after_they_are_erased() {
+    for (erasing, removal, is_accepted) in [
+        (None, None, true),
+        (Some(8), None, true),
+        (None, Some(8), false),
+        (Some(8), Some(8), false),
+        (Some(8), Some(9), true),
+    ] {
+        let days = |days: Option<u32>| days.map(|days| DAY * days);
+        let config = DeliveryConfig {
+            delivery_retention: days(erasing),
+            delivery_removal: days(removal),
+            ..DeliveryConfig::default()
+        };
+        assert_eq!(
+            config.check().is_ok(),
+            is_accepted,
+            "{erasing:?} {removal:?}"
+        );
+    }
 }

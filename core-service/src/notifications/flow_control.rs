@@ -7,8 +7,8 @@ use tokio::{sync::mpsc, time::Instant};
 use uuid::Uuid;
 
 use domain::{
-    id::NotificationId,
-    scheduling::{Capacity, ClaimBudget, LEASE_DURATION, ReceiverHealth},
+    id::{NotificationId, WebhookId},
+    scheduling::{Capacity, ClaimBudget, IN_FLIGHT_WINDOW, LEASE_DURATION, ReceiverHealth},
     webhook::WebhookKey,
 };
 
@@ -18,6 +18,9 @@ use storage::notifications::Lease;
 
 /// The most notifications that one transaction claims.
 const MAX_CLAIM: u32 = 256;
+
+/// The most webhooks of which one claim knows that their limits have grown, which are those with the highest.
+const MAX_GROWN: usize = 64;
 
 /// Sends notifications that are sent together.
 pub(super) type LeasedSender = mpsc::UnboundedSender<Vec<LeasedNotification>>;
@@ -29,6 +32,7 @@ pub(super) struct FlowControl {
     streams: Vec<OpenStream>,
     /// Sent to a dispatcher, or about to be, without an outcome yet.
     in_flight: HashMap<NotificationId, InFlightNotification>,
+    webhooks: HashMap<WebhookId, ActiveWebhook>,
     /// The part of the credit that is reserved for the claim in progress.
     reserved: u32,
 }
@@ -43,6 +47,16 @@ struct OpenStream {
     /// What is to be sent on the stream.
     leased: LeasedSender,
     responses: mpsc::WeakSender<Response>,
+}
+
+/// A webhook with notifications in flight, or whose limit has grown lately.
+#[derive(Clone, Copy, Debug)]
+struct ActiveWebhook {
+    in_flight: u32,
+    /// As [`Capacity::grown`] has it.
+    limit: u32,
+    /// When its limit changed last.
+    changed_at: Instant,
 }
 
 /// A notification on a stream.
@@ -70,8 +84,7 @@ impl FlowControl {
     /// Removes a stream. The leases of what it was sent outlive it: outcomes are reported to any core.
     pub(super) fn close(&mut self, id: Uuid) {
         self.streams.retain(|stream| stream.id != id);
-        self.in_flight
-            .retain(|_, notification| notification.stream != id);
+        self.retain(|notification| notification.stream != id);
     }
 
     pub(super) fn grant(&mut self, id: Uuid, credit: u32) {
@@ -94,11 +107,12 @@ impl FlowControl {
     /// limit of its webhook allows it. Returns the queue of its stream, whose dispatcher reads what it
     /// is sent.
     pub(super) fn pre_lease(&mut self, leased: &LeasedNotification) -> Option<LeasedSender> {
-        let webhook_id = leased.claimed.target.key.webhook_id;
-        let in_flight = self.in_flight.values();
-        let of_webhook = in_flight.filter(|in_flight| in_flight.webhook.webhook_id == webhook_id);
-        let limit = self.capacity().per_webhook(ReceiverHealth::Healthy);
-        if count(of_webhook) >= limit || self.accepting_credit() <= self.reserved {
+        let webhook = self.webhooks.get(&leased.claimed.target.key.webhook_id);
+        let (in_flight, limit) =
+            webhook.map_or((0, 0), |webhook| (webhook.in_flight, webhook.limit));
+        let at_first = self.capacity().per_webhook(ReceiverHealth::Healthy);
+        let is_below = in_flight < at_first || (in_flight < limit && self.free_grown() > 0);
+        if !is_below || self.accepting_credit() <= self.reserved {
             return None;
         }
         let stream = self.use_credit(leased, OpenStream::is_accepting)?;
@@ -117,6 +131,13 @@ impl FlowControl {
         let stream = self.streams.last_mut()?;
         stream.credit -= 1;
         let claimed = &leased.claimed;
+        let webhook = self.webhooks.entry(claimed.target.key.webhook_id);
+        let webhook = webhook.or_insert(ActiveWebhook {
+            in_flight: 0,
+            limit: 0,
+            changed_at: leased.leased_at,
+        });
+        webhook.in_flight += 1;
         let in_flight = InFlightNotification {
             stream: stream.id,
             lease_token: claimed.lease.token,
@@ -130,25 +151,47 @@ impl FlowControl {
 
     /// Returns the credit of a notification that is not sent.
     pub(super) fn return_credit(&mut self, lease: Lease) {
-        let stream = self.remove(lease);
-        if let Some(stream) = stream.and_then(|id| self.stream(id)) {
+        let removed = self.remove(lease);
+        if let Some(stream) = removed.and_then(|removed| self.stream(removed.stream)) {
             stream.credit = stream.credit.saturating_add(1);
         }
     }
 
-    /// Removes a notification whose outcome has arrived.
-    pub(super) fn complete(&mut self, lease: Lease) {
-        let stream = self.remove(lease);
-        if let Some(stream) = stream.and_then(|id| self.stream(id)) {
+    /// Removes a notification whose outcome has arrived, and adapts the limit of its webhook.
+    pub(super) fn complete(&mut self, lease: Lease, is_answered_well: bool) {
+        let capacity = self.capacity();
+        let Some(removed) = self.remove(lease) else {
+            return;
+        };
+        if let Some(webhook) = self.webhooks.get_mut(&removed.webhook.webhook_id) {
+            webhook.limit = capacity.grown(webhook.limit, webhook.in_flight + 1, is_answered_well);
+            webhook.changed_at = Instant::now();
+        }
+        if let Some(stream) = self.stream(removed.stream) {
             stream.completed = stream.completed.saturating_add(1);
         }
     }
 
     /// Removes notifications whose lease has expired: their outcomes were reported to another core,
-    /// or never will be.
+    /// or never will be. Forgets the limits of webhooks that are idle.
     pub(super) fn remove_expired(&mut self, now: Instant) {
-        self.in_flight.retain(|_, notification| {
+        self.retain(|notification| {
             now.saturating_duration_since(notification.leased_at) < LEASE_DURATION
+        });
+        self.webhooks.retain(|_, webhook| {
+            let age = now.saturating_duration_since(webhook.changed_at);
+            webhook.in_flight > 0 || age < IN_FLIGHT_WINDOW
+        });
+    }
+
+    fn retain(&mut self, is_kept: impl Fn(&InFlightNotification) -> bool) {
+        let webhooks = &mut self.webhooks;
+        self.in_flight.retain(|_, notification| {
+            let is_kept = is_kept(notification);
+            if !is_kept {
+                count_down(webhooks, notification);
+            }
+            is_kept
         });
     }
 
@@ -209,26 +252,47 @@ impl FlowControl {
             *slow_by_store.entry(slow.webhook.store_id).or_default() += 1;
         }
         let slow = slow_by_store.values().sum();
+        let at_first = capacity.per_webhook(ReceiverHealth::Healthy);
+        let limits = self
+            .webhooks
+            .iter()
+            .map(|(id, webhook)| (*id, webhook.limit));
+        let mut grown: Vec<_> = limits.filter(|(_, limit)| *limit > at_first).collect();
+        grown.sort_unstable_by_key(|(_, limit)| std::cmp::Reverse(*limit));
+        grown.truncate(MAX_GROWN);
         Some(ClaimBudget {
             capacity,
             free,
             free_slow: capacity.for_slow().saturating_sub(slow).min(free),
             slow_per_store: capacity.for_slow_of_store(),
             slow_by_store,
+            free_grown: self.free_grown().min(free),
+            grown: grown.into_iter().collect(),
         })
+    }
+
+    /// What webhooks may still have in flight beyond their limits at first.
+    fn free_grown(&self) -> u32 {
+        let capacity = self.capacity();
+        let at_first = capacity.per_webhook(ReceiverHealth::Healthy);
+        let beyond = self.webhooks.values();
+        let beyond = beyond.map(|webhook| webhook.in_flight.saturating_sub(at_first));
+        capacity.for_grown().saturating_sub(beyond.sum())
     }
 
     fn stream(&mut self, id: Uuid) -> Option<&mut OpenStream> {
         self.streams.iter_mut().find(|stream| stream.id == id)
     }
 
-    /// Returns the stream of a notification that was in flight under this lease.
-    fn remove(&mut self, lease: Lease) -> Option<Uuid> {
+    /// Removes a notification that was in flight under this lease.
+    fn remove(&mut self, lease: Lease) -> Option<InFlightNotification> {
         let in_flight = self.in_flight.get(&lease.id)?;
         if in_flight.lease_token != lease.token {
             return None;
         }
-        Some(self.in_flight.remove(&lease.id)?.stream)
+        let removed = self.in_flight.remove(&lease.id)?;
+        count_down(&mut self.webhooks, &removed);
+        Some(removed)
     }
 
     /// The dispatchers' capacity at this core, as far as it is known from their credit.
@@ -257,6 +321,12 @@ impl OpenStream {
     fn is_accepting(&self) -> bool {
         let responses = self.responses.upgrade();
         responses.is_some_and(|responses| responses.capacity() > 0)
+    }
+}
+
+fn count_down(webhooks: &mut HashMap<WebhookId, ActiveWebhook>, removed: &InFlightNotification) {
+    if let Some(webhook) = webhooks.get_mut(&removed.webhook.webhook_id) {
+        webhook.in_flight = webhook.in_flight.saturating_sub(1);
     }
 }
 

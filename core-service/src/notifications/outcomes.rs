@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::webhook::WebhookKey;
+use domain::{scheduling::is_answered_well, webhook::WebhookKey};
 use jiff::Timestamp;
 
 use super::{Queue, leases::MAX_LEASES_PER_STATEMENT};
@@ -38,8 +38,10 @@ impl Queue {
             })
             .await;
         // Also of a report that fails: the dispatcher repeats it, perhaps to another core.
-        self.streams
-            .complete(reports.iter().map(|report| report.lease));
+        self.streams.complete(reports.iter().map(|report| {
+            let is_answered_well = is_answered_well(&report.outcome, report.duration);
+            (report.lease, is_answered_well)
+        }));
         let recorded = recorded?;
         self.metrics.count(&recorded);
         self.report_disabled(&recorded.gone, "its receiver answered 410 Gone");

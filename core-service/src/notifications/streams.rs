@@ -90,11 +90,11 @@ impl Streams {
         self.capacity_freed.notify_one();
     }
 
-    /// Frees the capacity of notifications whose outcomes are recorded.
-    pub(super) fn complete(&self, leases: impl IntoIterator<Item = Lease>) {
+    /// Frees the capacity of notifications whose outcomes are recorded, each with whether it was answered well.
+    pub(super) fn complete(&self, outcomes: impl IntoIterator<Item = (Lease, bool)>) {
         let mut flow_control = self.flow_control();
-        for lease in leases {
-            flow_control.complete(lease);
+        for (lease, is_answered_well) in outcomes {
+            flow_control.complete(lease, is_answered_well);
         }
         self.capacity_freed.notify_one();
     }

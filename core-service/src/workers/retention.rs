@@ -6,11 +6,13 @@ use domain::id::{DeliveryId, StoreId};
 use jiff::Timestamp;
 use process::clock::Clock;
 use storage::{
-    Storage, audit_events, events, idempotency_keys, notifications,
+    Storage, audit_events, delivery_removal, events, idempotency_keys, notifications,
     personal_data::{self, PastRetention},
-    task_changes, webhooks,
+    retention_lease, task_changes, webhooks,
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::{error::Error, idempotency};
 
@@ -32,7 +34,13 @@ const RESPONSES: u64 = 200;
 /// The most deliveries that one transaction erases.
 const DELIVERIES: u64 = 50;
 
-/// Removes what is past its retention. Every core does so.
+/// The most erased deliveries that one transaction removes.
+const REMOVED_DELIVERIES: u64 = 100;
+
+/// How long a core alone removes what is past its retention, after which another one may: longer than [`INTERVAL`].
+const LEASE: Duration = Duration::from_secs(90);
+
+/// Removes what is past its retention. One core at a time does so.
 pub(crate) struct Retention {
     pub(crate) storage: Arc<Storage>,
     pub(crate) clock: Clock,
@@ -42,14 +50,56 @@ pub(crate) struct Retention {
     /// Of the personal data of deliveries. `None`: it is never erased.
     pub(crate) deliveries: Option<Duration>,
     pub(crate) audit: Duration,
+    /// Of erased deliveries. `None`: they are never removed.
+    pub(crate) removal: Option<Duration>,
+    pub(crate) lease: RetentionLease,
+}
+
+/// The lease of this core.
+pub(crate) struct RetentionLease {
+    owner: Uuid,
+    /// When it was acquired or renewed last, if it is held.
+    renewed_at: Option<Instant>,
+}
+
+impl RetentionLease {
+    pub(crate) fn new() -> Self {
+        Self {
+            owner: Uuid::now_v7(),
+            renewed_at: None,
+        }
+    }
+
+    /// Whether this core has the lease; renews it in the second half of its time.
+    async fn is_held(&mut self, storage: &Storage) -> bool {
+        if storage.is_single_process() {
+            return true;
+        }
+        let now = Instant::now();
+        let is_fresh = |renewed_at: Instant| now.duration_since(renewed_at) < LEASE / 2;
+        if self.renewed_at.is_some_and(is_fresh) {
+            return true;
+        }
+        let owner = self.owner;
+        let held = storage.write(move |transaction| async move {
+            retention_lease::hold(&transaction, owner, LEASE).await
+        });
+        let is_held = held.await.unwrap_or_else(|error| {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "cannot acquire the lease of retention");
+            false
+        });
+        self.renewed_at = is_held.then_some(now);
+        is_held
+    }
 }
 
 impl Retention {
     /// Removes batches until shutdown.
-    pub(crate) async fn run(self, shutdown: CancellationToken) {
+    pub(crate) async fn run(mut self, shutdown: CancellationToken) {
         let mut clock_changes = self.clock.manual_changes();
         // A write goes on if the wait for it is cancelled.
-        while let Some(is_any_left) = shutdown.run_until_cancelled(self.remove_batches()).await {
+        while let Some(is_any_left) = shutdown.run_until_cancelled(self.remove_in_turn()).await {
             let pause = if is_any_left {
                 PAUSE_BETWEEN_BATCHES
             } else {
@@ -61,6 +111,11 @@ impl Retention {
                 () = clock_changes.next() => {}
             }
         }
+    }
+
+    /// As [`Self::remove_batches`], if it is this core's turn.
+    async fn remove_in_turn(&mut self) -> bool {
+        self.lease.is_held(&self.storage).await && self.remove_batches().await
     }
 
     /// Removes a batch of each kind. Returns whether more may be left of one.
@@ -98,6 +153,10 @@ impl Retention {
                 self.erase_deliveries(now).await,
                 "cannot erase deliveries past their retention",
             ),
+            (
+                self.remove_deliveries(now).await,
+                "cannot remove erased deliveries",
+            ),
         ] {
             is_any_left |= is_left.unwrap_or_else(|error| {
                 tracing::warn!(error = &error as &dyn std::error::Error, "{failure}");
@@ -108,7 +167,7 @@ impl Retention {
     }
 
     /// Removes finished notifications with their attempts, and old failures of hosts. Skips rows
-    /// that another core has locked.
+    /// that are locked.
     async fn remove_notifications(&self, now: Timestamp) -> Result<bool, Error> {
         let before = cutoff(now, self.notifications);
         let removed = self.storage.write(move |transaction| async move {
@@ -189,6 +248,17 @@ impl Retention {
         Ok(is_full && is_any_erased)
     }
 
+    async fn remove_deliveries(&self, now: Timestamp) -> Result<bool, Error> {
+        let Some(removal) = self.removal else {
+            return Ok(false);
+        };
+        let before = cutoff(now, removal);
+        let removed = self.storage.write(move |transaction| async move {
+            delivery_removal::remove_erased(&transaction, before, REMOVED_DELIVERIES).await
+        });
+        Ok(removed.await?)
+    }
+
     /// Erases deliveries in one transaction.
     async fn erase(
         &self,
@@ -234,6 +304,8 @@ mod tests {
             notifications: RETENTION,
             deliveries: None,
             audit: RETENTION,
+            removal: None,
+            lease: RetentionLease::new(),
         }
     }
 

@@ -7,6 +7,8 @@ use sea_orm::{
     sea_query::{Expr, ExprTrait as _},
 };
 
+use uuid::Uuid;
+
 use super::Error;
 
 /// The first row of a query, as a domain type.
@@ -69,6 +71,16 @@ pub(super) fn placeholders(
         format!("({})", row.join(", "))
     });
     rows.collect::<Vec<_>>().join(", ")
+}
+
+/// A `VALUES` list of pairs of ids with the parameters from `$1` on, and their values; padded. In pairs: with a list of stores
+/// and one of ids, `PostgreSQL` may read all rows of a large store.
+pub(super) fn pairs(pairs: &[(Uuid, Uuid)]) -> (String, Vec<Value>) {
+    let pairs = padded(pairs.iter().copied());
+    let list = format!("VALUES {}", placeholders(&mut (1..), pairs.len(), 2));
+    let values = pairs.into_iter();
+    let values = values.flat_map(|(first, second)| [first.into(), second.into()]);
+    (list, values.collect())
 }
 
 /// The list, extended to the next power of two by repeating its last element, which does not change the

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::counting_receiver::CountingReceiver;
+use serde_json::json;
+
+use super::{counting_receiver::CountingReceiver, iri};
 use crate::harness::{ApiClient, Courier, Platform, WebhookReceiver, deliver};
 
 const EVENT: &str = "delivery.completed";
@@ -63,5 +65,29 @@ on_both_databases! {
         assert!(all.count("/slow") < RECEIVERS * (1 + DELIVERIES), "all were sent first");
         // Slow receivers have a quarter of the capacity, of which one store may use half.
         assert_eq!(all.take_max_open(), CAPACITY / 8);
+    }
+
+    /// At first it gets 32 at once. Each answer lets one more be in flight.
+    async fn a_receiver_that_answers_well_gets_more_notifications_at_once(platform: &Platform) {
+        let client = platform.client().await;
+        let courier = platform.courier().await;
+        let receiver = CountingReceiver::start_several(1, Duration::from_millis(300)).await.remove(0);
+        let webhook = client.create_webhook(EVENT, &receiver.url("/hook")).await;
+        deliver(&client, &courier).await;
+        receiver.wait_for("/hook", 1).await;
+        let path = |action: &str| format!("{}/{action}", iri(&webhook));
+        client.post(&path("disable"), json!({})).await.expect(200);
+        deliver_several(&client, &courier, 75).await;
+        client.post(&path("enable"), json!({})).await.expect(200);
+
+        let since = json!({ "since": "2020-04-02T00:00:00Z" });
+        client.post(&path("recover"), since).await.expect(200);
+
+        // The first 32 are answered, the others are not.
+        receiver.wait_for("/hook", 1 + 32 + 1).await;
+        receiver.hold_responses(true);
+        receiver.wait_for("/hook", 1 + 75).await;
+        assert!(receiver.take_max_open() > 32);
+        receiver.hold_responses(false);
     }
 }

@@ -41,6 +41,8 @@ fn budget(free: u32) -> ClaimBudget {
         free_slow: 20,
         slow_per_store: 32,
         slow_by_store: HashMap::new(),
+        free_grown: 0,
+        grown: HashMap::new(),
     }
 }
 
@@ -53,6 +55,7 @@ fn candidate(health: ReceiverHealth, in_flight: u32, store: usize) -> Candidate 
         is_proven: true,
         in_flight,
         store_id: STORES[store],
+        webhook_id: WebhookId::new(),
     }
 }
 
@@ -70,6 +73,85 @@ fn slow_webhooks_have_a_quarter_of_the_capacity_and_those_of_a_store_half_of_it(
         assert_eq!(Capacity(capacity).for_slow(), all);
         assert_eq!(Capacity(capacity).for_slow_of_store(), of_store);
     }
+}
+
+#[test]
+fn the_limit_of_a_healthy_webhook_grows_with_good_answers_and_is_halved_by_others() {
+    for (capacity, limit, in_flight, is_answered_well, expected) in [
+        (512, 32, 32, true, 33),
+        (512, 0, 32, true, 33),
+        (512, 100, 12, true, 101),
+        (512, 100, 11, true, 100),
+        (512, 255, 256, true, 256),
+        (512, 256, 256, true, 256),
+        (512, 256, 256, false, 128),
+        (512, 60, 60, false, 32),
+        (512, 32, 32, false, 32),
+        (256, 160, 160, true, 160),
+        (8, 1, 1, true, 2),
+        (8, 5, 5, true, 5),
+        (1, 1, 1, true, 1),
+        (64, 256, 200, true, 40),
+    ] {
+        let next = Capacity(capacity).grown(limit, in_flight, is_answered_well);
+        assert_eq!(next, expected, "{limit} of {capacity}, {is_answered_well}");
+    }
+}
+
+#[test]
+fn only_a_success_in_less_than_a_second_is_a_good_answer() {
+    let failed = Outcome::Failed {
+        failure: Failure::Status,
+        status: Some(500),
+        retry_after: None,
+    };
+    for (outcome, millis, expected) in [
+        (&Outcome::Delivered, 999, true),
+        (&Outcome::Delivered, 1_000, false),
+        (&failed, 1, false),
+    ] {
+        let is_good = is_answered_well(outcome, Duration::from_millis(millis));
+        assert_eq!(is_good, expected, "{outcome:?} after {millis} ms");
+    }
+}
+
+#[test]
+fn webhooks_that_have_grown_use_their_part_of_the_capacity_in_turn() {
+    let share = |free_grown, webhooks: &[(u32, u32)]| {
+        let candidates = webhooks
+            .iter()
+            .map(|(in_flight, _)| candidate(Healthy, *in_flight, 0));
+        let candidates: Vec<_> = candidates.collect();
+        let limits = webhooks.iter().map(|(_, limit)| *limit);
+        let ids = candidates.iter().map(|webhook| webhook.webhook_id);
+        let budget = ClaimBudget {
+            free_grown,
+            grown: ids.zip(limits).collect(),
+            ..budget(200)
+        };
+        budget.share(&candidates)
+    };
+
+    assert_eq!(share(128, &[(0, 100)]), [100]);
+    assert_eq!(share(128, &[(90, 100)]), [10]);
+    assert_eq!(share(20, &[(0, 100)]), [52]);
+    assert_eq!(share(20, &[(40, 100), (0, 100)]), [20, 32]);
+    assert_eq!(share(0, &[(0, 100), (0, 100)]), [32, 32]);
+    let slow_or_unproven = [
+        candidate(Slow, 0, 0),
+        Candidate {
+            is_proven: false,
+            ..candidate(Healthy, 0, 0)
+        },
+    ];
+    let budget = ClaimBudget {
+        free_grown: 128,
+        grown: slow_or_unproven
+            .map(|webhook| (webhook.webhook_id, 100))
+            .into(),
+        ..budget(200)
+    };
+    assert_eq!(budget.share(&slow_or_unproven), [1, 1]);
 }
 
 #[test]

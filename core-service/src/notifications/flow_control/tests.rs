@@ -65,7 +65,7 @@ fn credit_is_used_by_notifications_and_renewed_only_by_grants() {
     let in_flight = fill(&mut flow);
     assert_eq!((in_flight.len(), flow.claim_budget().is_none()), (2, true));
 
-    flow.complete(in_flight[0]);
+    flow.complete(in_flight[0], false);
     assert_eq!(fill(&mut flow).len(), 0);
     flow.grant(stream.id, 1);
     assert_eq!(fill(&mut flow).len(), 1);
@@ -155,10 +155,54 @@ fn an_outcome_frees_the_share_of_its_webhook_for_one_notification() {
     let id = WebhookId::new();
     let in_flight = [(); 8].map(|()| pre_lease(&mut flow, id).unwrap());
 
-    flow.complete(in_flight[0]);
+    flow.complete(in_flight[0], false);
 
     assert!(pre_lease(&mut flow, id).is_some());
     assert!(pre_lease(&mut flow, id).is_none());
+}
+
+#[test]
+fn the_limit_of_a_webhook_grows_with_good_answers_up_to_its_part_of_the_capacity() {
+    let (mut flow, stream) = flow_control(64);
+    let id = WebhookId::new();
+    let in_flight = |flow: &mut FlowControl| {
+        let leased: Vec<_> = std::iter::from_fn(|| pre_lease(flow, id)).collect();
+        leased
+    };
+    let first = in_flight(&mut flow);
+    assert_eq!(first.len(), 8);
+
+    for lease in first {
+        flow.complete(lease, true);
+    }
+    flow.grant(stream.id, 8);
+    let budget = flow.claim_budget().unwrap();
+    assert_eq!((budget.free_grown, budget.grown[&id]), (32, 16));
+    let second = in_flight(&mut flow);
+    assert_eq!(second.len(), 16);
+    let budget = flow.claim_budget().unwrap();
+    assert_eq!((budget.free_grown, budget.grown[&id]), (24, 16));
+
+    for round in [second, Vec::new(), Vec::new()] {
+        for lease in round.into_iter().chain(in_flight(&mut flow)) {
+            flow.complete(lease, true);
+            flow.grant(stream.id, 1);
+        }
+    }
+    let most = in_flight(&mut flow);
+    assert_eq!(most.len(), 40, "eight at first and half of the capacity");
+    // The rest is for others.
+    assert_eq!(fill(&mut flow).len(), 24);
+
+    flow.complete(most[0], false);
+    assert_eq!(flow.webhooks[&id].limit, 20);
+    for lease in &most[1..] {
+        flow.complete(*lease, false);
+    }
+    flow.remove_expired(Instant::now());
+    assert_eq!(flow.webhooks[&id].limit, 8);
+    flow.remove_expired(Instant::now() + IN_FLIGHT_WINDOW);
+    assert!(!flow.webhooks.contains_key(&id), "it is idle");
 }
 
 #[test]
@@ -189,7 +233,7 @@ fn what_a_notification_used_counts_as_capacity_until_it_is_granted_again() {
     let in_flight = fill(&mut flow);
     assert_eq!(in_flight.len(), 64);
     for lease in &in_flight[..32] {
-        flow.complete(*lease);
+        flow.complete(*lease, false);
     }
     assert_eq!(flow.capacity().0, 64);
 

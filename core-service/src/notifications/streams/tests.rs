@@ -138,7 +138,7 @@ fn an_outcome_wakes_the_claims_after_it_has_freed_its_capacity() {
     assert!(streams.capacity_freed.notified().now_or_never().is_some());
     assert!(streams.capacity_freed.notified().now_or_never().is_none());
 
-    streams.complete([lease]);
+    streams.complete([(lease, true)]);
 
     assert!(streams.capacity_freed.notified().now_or_never().is_some());
     assert!(streams.reserve(&one).is_some());

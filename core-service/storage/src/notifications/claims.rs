@@ -103,7 +103,7 @@ pub(super) async fn claim_from(
                 continue;
             }
         }
-        let limit = webhook.candidate().limit(budget.capacity);
+        let limit = budget.limit(&webhook.candidate());
         let share = std::cmp::min(limit.saturating_sub(in_flight), *share);
         let share = usize::try_from(share).unwrap_or(usize::MAX);
         if due.len() > share {

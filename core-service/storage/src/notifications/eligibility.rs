@@ -51,6 +51,7 @@ impl EligibleWebhook {
             is_proven: self.is_proven,
             in_flight: self.in_flight,
             store_id: self.target.key.store_id,
+            webhook_id: self.target.key.webhook_id,
         }
     }
 }
@@ -117,9 +118,14 @@ fn is_eligible(
     // That of slow webhooks is the limit of unproven ones too.
     let [of_healthy, of_slow] = [ReceiverHealth::Healthy, ReceiverHealth::Slow]
         .map(|health| i64::from(budget.capacity.per_webhook(health)));
-    let limit = CaseStatement::new()
-        .case(Column::IsProven.eq(true).and(is_healthy()), of_healthy)
-        .finally(of_slow);
+    let is_fast = || Column::IsProven.eq(true).and(is_healthy());
+    let mut limit = CaseStatement::new();
+    if budget.free_grown > 0 {
+        for (id, grown) in padded(&budget.grown) {
+            limit = limit.case(is_fast().and(Column::Id.eq(id.0)), i64::from(*grown));
+        }
+    }
+    let limit = limit.case(is_fast(), of_healthy).finally(of_slow);
     is_due(connection, now)
         .add(has_budget)
         .add(in_flight(connection).lt::<SimpleExpr>(limit.into()))

@@ -56,7 +56,7 @@ pub use self::{
     leases::{Lease, is_any_expired, release, release_all, release_expired, renew_all},
     outbox::{DeliveryChange, NewNotification, insert, record_events},
     outcomes::{AppliedOutcomes, apply_outcomes},
-    retention::remove_finished,
+    retention::{remove_finished, remove_of_deliveries},
 };
 
 use domain::webhook::WebhookKey;

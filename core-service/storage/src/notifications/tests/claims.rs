@@ -39,6 +39,40 @@ async fn a_backlog_of_ten_thousand_does_not_delay_notifications_of_other_webhook
     assert_eq!(counts(&leased, &[backlogged, new]), [0, 2]);
 }
 
+#[tokio::test]
+async fn a_webhook_whose_limit_has_grown_gets_more_than_another() {
+    for store in [Some(TestStore::new().await), TestStore::on_postgres().await] {
+        let Some(store) = store else {
+            continue;
+        };
+        let webhooks = [store.add_webhook().await, store.add_webhook().await];
+        store.make_healthy(NOW).await;
+        store.complete(200, NOW).await;
+        let claim = async |free_grown| {
+            let budget = ClaimBudget {
+                free_grown,
+                grown: [(webhooks[0], 100)].into(),
+                ..budget(200)
+            };
+            let is_any = is_any_claimable(store.storage.reader(), &budget, NOW).await;
+            let claimed = store.storage.write(move |transaction| {
+                let budget = budget.clone();
+                async move { claim(&transaction, &budget, LONG_LEASE, NOW).await }
+            });
+            (
+                counts(&claimed.await.unwrap().claimed, &webhooks),
+                is_any.unwrap(),
+            )
+        };
+
+        assert_eq!(claim(0).await, (vec![32, 32], true));
+        assert_eq!(claim(0).await, (vec![0, 0], false));
+        assert_eq!(claim(50).await, (vec![50, 0], true));
+        assert_eq!(claim(50).await, (vec![18, 0], true));
+        assert_eq!(claim(50).await, (vec![0, 0], false));
+    }
+}
+
 /// Otherwise a healthy receiver would get nothing until the leases of dead dispatchers expire.
 #[tokio::test]
 async fn leases_past_the_in_flight_window_do_not_count_for_healthy_receivers() {

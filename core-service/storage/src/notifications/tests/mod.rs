@@ -363,6 +363,8 @@ fn budget(free: u32) -> ClaimBudget {
         free_slow: free,
         slow_per_store: 32,
         slow_by_store: HashMap::new(),
+        free_grown: 0,
+        grown: HashMap::new(),
     }
 }
 
