@@ -12,7 +12,7 @@ const SHOP: &str = "Demo shopCall the shop";
 const PROMISED: &str = "Promised: 3 April, 12:45–13:00";
 const ADDRESS: &str = "48 Rue de Rivoli, Paris";
 
-async fn set_telephone(platform: &Platform) {
+pub(super) async fn set_telephone(platform: &Platform) {
     let set = [
         "stores",
         "set",
