@@ -17,7 +17,7 @@ const SUBJECT: &str = "the tracking page in a browser";
 
 const SCREENSHOTS: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/tracking");
 
-const SHOP: &str = "Demo shopCall the shop";
+const SHOP: &str = "Demo shopCall the shop +33123456789";
 const ORDERED: &str = "Ordered 2 April, 11:00";
 const ADDRESS: &str = "48 Rue de Rivoli, Paris";
 
@@ -29,6 +29,22 @@ const READ: &str = "
     const refresh = document.querySelector('noscript meta');
     const lines = document.body.textContent.split('\\n').filter((line) => line);
     return [lines, refresh && refresh.content];
+";
+
+/// Hides the page, and returns how many timers it has.
+const HIDE: &str = "
+    Object.defineProperty(document, 'hidden', { value: true, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));
+    return timers.size;
+";
+
+/// Shows the page, and waits until it changes.
+const SHOW: &str = "
+    const main = document.querySelector('main');
+    const change = new Promise((changed) => new MutationObserver(changed).observe(main, { childList: true }));
+    delete document.hidden;
+    document.dispatchEvent(new Event('visibilitychange'));
+    return change.then(() => null);
 ";
 
 /// Someone who has opened the link of a delivery, and does not touch the page again.
@@ -158,7 +174,7 @@ on_both_databases! {
         minutes(70);
         platform.run_delivery(&["tasks", "complete", pickup]).await;
         recipient.wait(60).await;
-        let (expected, basis) = ("Expected: 2 April, 12:10–12:20", "from the courier’s stops, 12:10");
+        let (expected, basis) = ("Expected: 2 April, 12:10–12:20", "Estimated at 12:10 from the courier’s stops.");
         let collected = "Collected 2 April, 12:10";
         let lines = [SHOP, expected, basis, promised, ORDERED, collected, "On its way", "Delivered", ADDRESS];
         recipient.sees("collected", true, &lines).await;
@@ -166,7 +182,7 @@ on_both_databases! {
         minutes(5);
         platform.run_delivery(&["tasks", "start", dropoff]).await;
         recipient.wait(60).await;
-        let (expected, basis) = ("Expected: 2 April, 12:15–12:25", "from the courier’s stops, 12:15");
+        let (expected, basis) = ("Expected: 2 April, 12:15–12:25", "Estimated at 12:15 from the courier’s stops.");
         let started = "On its way 2 April, 12:15";
         let lines = [SHOP, expected, basis, promised, ORDERED, collected, started, "Delivered", ADDRESS];
         recipient.sees("on-its-way", true, &lines).await;
@@ -178,8 +194,9 @@ on_both_databases! {
         recipient.sees("overdue", true, &lines).await;
 
         minutes(1);
+        assert_eq!(recipient.browser.run(HIDE).await, 0, "it looks for nothing while nobody sees it");
         platform.run_delivery(&["tasks", "complete", dropoff]).await;
-        recipient.wait(15).await;
+        recipient.browser.run(SHOW).await;
         let lines = [SHOP, "Delivered", ORDERED, collected, started, "Delivered 2 April, 12:37"];
         recipient.sees("delivered", false, &lines).await;
         recipient.browser.stop().await;
@@ -258,8 +275,9 @@ async fn every_shop_has_a_page_that_can_be_read_and_printed() {
         recipient.open_delivery(&delivery).await;
         recipient.inspect(state).await;
     }
+    let brand = ["--colour=10", "--telephone=01 23 45 67 89"];
     platform
-        .run_delivery(&[&set_logo(&platform)[..], &["--colour=10"]].concat())
+        .run_delivery(&[&set_logo(&platform)[..], &brand].concat())
         .await;
     recipient.open_delivery(&delivery).await;
     recipient.inspect("brand").await;

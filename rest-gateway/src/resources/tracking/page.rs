@@ -106,7 +106,8 @@ struct Parcel<'p> {
 struct Step<'p> {
     name: &'p str,
     time: Option<Moment>,
-    is_reached: bool,
+    /// `done`; `stopped` if the parcel does not arrive; empty if it is to come.
+    class: &'static str,
     /// Of those that are reached.
     is_last: bool,
 }
@@ -236,12 +237,16 @@ impl<'t> Times<'t> {
                 steps.push(Step {
                     name: self.texts.of_stage(step),
                     time: time.transpose()?,
-                    is_reached,
+                    class: match step {
+                        Stage::NotDelivered | Stage::Cancelled => "stopped",
+                        _ if is_reached => "done",
+                        _ => "",
+                    },
                     is_last: false,
                 });
             }
         }
-        if let Some(last) = steps.iter_mut().rfind(|step| step.is_reached) {
+        if let Some(last) = steps.iter_mut().rfind(|step| !step.class.is_empty()) {
             last.is_last = true;
         }
         Ok(steps)
