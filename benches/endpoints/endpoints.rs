@@ -5,7 +5,7 @@ use hyper::{Request, http::HeaderValue};
 use crate::{
     load::IDEMPOTENCY_KEY,
     platform::Platform,
-    requests::{Body, SHOP_SCOPE, calculate, create, get, token},
+    requests::{Body, SHOP_SCOPE, calculate, create, get, page, token},
 };
 
 /// The endpoint that creates deliveries.
@@ -24,10 +24,16 @@ impl Endpoint {
     /// All of them, with deliveries to read.
     pub(crate) async fn all(platform: &Platform) -> Vec<Self> {
         let authorization = &platform.authorization;
-        let mut tasks = Vec::new();
+        let (mut tasks, mut pages) = (Vec::new(), Vec::new());
         for _ in 0..30 {
             let delivery = platform.fetch(create(authorization)).await;
             tasks.push(delivery["dropoff"]["@id"].as_str().unwrap().to_owned());
+            let (_, token) = delivery["trackingUrl"]
+                .as_str()
+                .unwrap()
+                .split_once("/t/")
+                .unwrap();
+            pages.push(page(&format!("/t/{token}")));
         }
         let mut with_key = create(authorization);
         let key = HeaderValue::from_static("another for each request");
@@ -52,6 +58,7 @@ impl Endpoint {
                 vec![get("/api/time_slots/choices")],
             ),
             endpoint("`GET /api/deliveries` (30)", platform.lists.clone()),
+            endpoint("`GET /t/{token}`", pages),
             endpoint(CREATE, vec![create(authorization)]),
             endpoint(CREATE_WITH_KEY, vec![with_key]),
         ]

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{
     Request,
-    header::{AUTHORIZATION, CONTENT_TYPE, HOST},
+    header::{ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CONTENT_TYPE, HOST},
 };
 use serde_json::{Value, json};
 
@@ -17,6 +17,17 @@ pub(crate) fn get(path: &str, authorization: &str) -> Request<Body> {
     Request::get(path)
         .header(HOST, "localhost")
         .header(AUTHORIZATION, authorization)
+        .body(Body::default())
+        .unwrap()
+}
+
+/// A page, as a browser requests it.
+pub(crate) fn page(path: &str) -> Request<Body> {
+    Request::get(path)
+        .header(HOST, "localhost")
+        .header(ACCEPT, "text/html,*/*;q=0.8")
+        .header(ACCEPT_ENCODING, "gzip, deflate, br, zstd")
+        .header(ACCEPT_LANGUAGE, "fr")
         .body(Body::default())
         .unwrap()
 }

@@ -13,33 +13,38 @@ use crate::{
         media_type,
     },
     request::{HandlerResult, Request},
-    resources::docs_page,
+    resources::{docs_page, page_files},
 };
 
 /// `GET /errors`
 pub(crate) fn list(request: &Request) -> Response<Bytes> {
-    docs_page::page(Response::new(index(&request.gateway.platform_name).into()))
+    page(index(&request.gateway.platform_name))
 }
 
 /// `GET /errors/{code}`
 pub(crate) fn get(request: &Request) -> HandlerResult {
     let code = request.parameter.as_str();
     let html = if let Some(error) = error_codes::find(code) {
-        error_page(error, request)
+        error_html(error, request)
     } else if let Some(violation) = find_texts(&VIOLATIONS, code) {
         let kind = "the code of a violation in a response with HTTP 400";
-        page(violation, kind, None, violation_example(code), request)
+        code_html(violation, kind, None, violation_example(code), request)
     } else if let Some(warning) = find_texts(&WARNINGS, code) {
         let kind = "the code of a warning in the response that creates or validates a delivery";
-        page(warning, kind, None, violation_example(code), request)
+        code_html(warning, kind, None, violation_example(code), request)
     } else if media_type::names_html(request.headers()) {
-        let mut response = docs_page::page(Response::new(unknown_code(request).into()));
+        let mut response = page(unknown_code(request));
         *response.status_mut() = StatusCode::NOT_FOUND;
         return Ok(response);
     } else {
         return Err(Error::no_such_path());
     };
-    Ok(docs_page::page(Response::new(html.into())))
+    Ok(page(html))
+}
+
+fn page(html: String) -> Response<Bytes> {
+    let html = docs_page::with_files(html);
+    page_files::page(Response::new(html.into()))
 }
 
 /// The page for a browser at a code that does not exist.
@@ -82,7 +87,7 @@ fn index(platform_name: &str) -> String {
         )
 }
 
-fn error_page(error: &'static ErrorCode, request: &Request) -> String {
+fn error_html(error: &'static ErrorCode, request: &Request) -> String {
     let retryable = if error.retryable {
         "Yes: the same request may succeed later."
     } else {
@@ -90,7 +95,7 @@ fn error_page(error: &'static ErrorCode, request: &Request) -> String {
     };
     let kind = format!("HTTP {}", error.status);
     let example = error_example(error, &request.gateway.public_url);
-    page(
+    code_html(
         error.texts(),
         &kind,
         Some(retryable),
@@ -100,7 +105,7 @@ fn error_page(error: &'static ErrorCode, request: &Request) -> String {
 }
 
 /// The page of a code; `kind` says where it occurs.
-fn page(
+fn code_html(
     texts: &CodeTexts,
     kind: &str,
     retryable: Option<&str>,

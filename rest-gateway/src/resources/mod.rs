@@ -22,5 +22,6 @@ pub(crate) mod docs_page;
 pub(crate) mod error_pages;
 pub(crate) mod events;
 pub(crate) mod health;
+mod page_files;
 pub(crate) mod self_description;
 pub(crate) mod tracking;

@@ -17,13 +17,20 @@ async fn the_docs_page_and_its_guides_load_only_their_own_files() {
     let examples: BTreeSet<_> = examples.collect();
     let mut found = links(page.text(), "docs/");
     let mut seen = BTreeSet::new();
-    while let Some(file) = found.pop() {
+    while let Some(url) = found.pop() {
+        let (file, version) = url.split_once('?').unwrap_or((&url, ""));
+        let (file, has_version) = (file.to_owned(), !version.is_empty());
         if !seen.insert(file.clone()) {
             continue;
         }
-        let reply = platform.client.get(&format!("/api/docs/{file}")).await;
+        let reply = platform.client.get(&format!("/api/docs/{url}")).await;
 
         assert_eq!(reply.status, 200, "{file}");
+        let is_kept = reply
+            .header("cache-control")
+            .unwrap()
+            .ends_with("immutable");
+        assert_eq!(is_kept, has_version, "{file}");
         assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
         let text = reply.text();
         match reply.header("content-type").unwrap() {

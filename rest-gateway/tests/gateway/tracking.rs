@@ -66,7 +66,7 @@ async fn the_page_says_where_the_parcel_is_and_nothing_of_others() {
         body,
         "\n<main aria-live=\"polite\" data-seconds=\"15\">\n\
          <p class=\"shop\"><bdi dir=\"auto\">A &#34;B&#34; &#38; C</bdi>\
-         <a class=\"call\" href=\"tel:+33612345678\">Appeler la boutique</a></p>\n\
+         <a class=\"call\" href=\"tel:+33612345678\">Appeler la boutique <span class=\"number\">+33612345678</span></a></p>\n\
          <h1>Prévue : <time datetime=\"2020-04-02T12:00:00+02:00\">2 avril, 12:00</time>–\
          <time datetime=\"2020-04-02T13:00:00+02:00\">13:00</time></h1>\n\
          <ol>\n\
@@ -113,7 +113,7 @@ async fn a_parcel_that_does_not_arrive_has_no_steps_that_did_not_happen() {
          <p class=\"hint\">Nobody was there to take the parcel.</p>\n\
          <ol>\n\
          <li class=\"done\">Ordered <time datetime=\"2020-04-02T10:00:00+02:00\">2 April, 10:00</time></li>\n\
-         <li class=\"done\" aria-current=\"step\">Not delivered \
+         <li class=\"stopped\" aria-current=\"step\">Not delivered \
          <time datetime=\"2020-04-02T12:00:00+02:00\">2 April, 12:00</time></li>\n\
          </ol>\n\
          </main>\n</body>\n</html>"

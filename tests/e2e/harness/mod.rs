@@ -24,6 +24,7 @@ mod api_client;
 pub(crate) mod assertions;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
 pub(crate) mod attacks;
+pub(crate) mod browser;
 mod command;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
 mod courier;

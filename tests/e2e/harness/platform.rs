@@ -95,7 +95,7 @@ pub(crate) struct Platform {
     shutdown: CancellationToken,
     running: JoinHandle<anyhow::Result<()>>,
     pub(super) directory: TempDir,
-    pub(super) database: Database,
+    pub(crate) database: Database,
 }
 
 impl Platform {

@@ -72,7 +72,7 @@ on_both_databases! {
         // Two stops of four minutes are before it, all at one place.
         minutes(5);
         platform.run_delivery(&["tasks", "complete", &task(second, "pickup")]).await;
-        let expected = ["Expected: 2 April, 11:10–11:30", "from the courier’s stops, 11:05", PROMISED];
+        let expected = ["Expected: 2 April, 11:10–11:30", "Estimated at 11:05 from the courier’s stops.", PROMISED];
         assert_eq!(times(platform, &page).await, expected);
         assert_eq!(times(platform, &path(platform, first)).await, [PROMISED], "it is not collected");
 
@@ -80,7 +80,7 @@ on_both_databases! {
         for kind in ["pickup", "dropoff"] {
             platform.run_delivery(&["tasks", "complete", &task(first, kind)]).await;
         }
-        let expected = ["Expected: 2 April, 11:10–11:20", "from the courier’s stops, 11:10", PROMISED];
+        let expected = ["Expected: 2 April, 11:10–11:20", "Estimated at 11:10 from the courier’s stops.", PROMISED];
         assert_eq!(times(platform, &page).await, expected);
 
         minutes(20);

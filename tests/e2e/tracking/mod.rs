@@ -1,6 +1,7 @@
 //! The tracking pages of deliveries: what each state shows, which links open one, for how long, and the shop's look.
 
 pub(crate) mod brand;
+mod browser;
 mod ending;
 mod estimate;
 mod limits;

@@ -8,11 +8,11 @@ use serde_json::json;
 use super::{MARK, draft, open, path, read, text};
 use crate::harness::{Platform, grpc, iri};
 
-const SHOP: &str = "Demo shopCall the shop";
+const SHOP: &str = "Demo shopCall the shop +33123456789";
 const PROMISED: &str = "Promised: 3 April, 12:45–13:00";
 const ADDRESS: &str = "48 Rue de Rivoli, Paris";
 
-async fn set_telephone(platform: &Platform) {
+pub(super) async fn set_telephone(platform: &Platform) {
     let set = [
         "stores",
         "set",

@@ -7,23 +7,14 @@ mod reference;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use http::{
-    HeaderValue, Response,
-    header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY},
-};
+use http::Response;
 
 use crate::{
     api_description,
-    error::Error,
     representation::response_body::FixedBody,
-    request::{self, HandlerResult, Request},
+    request::{HandlerResult, Request},
+    resources::page_files::{self, PageFile},
 };
-
-/// Permits the page its own files and calls to the API of its origin.
-const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
-     base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-);
 
 /// Name and text of files in a folder; the names are without the ending.
 macro_rules! texts {
@@ -62,43 +53,36 @@ static GUIDES: &[(&str, &str)] = texts! {
     "requests" "coopcycle"
 };
 
-const HTML: &str = "text/html; charset=utf-8";
-
 /// Not a redirect, whose absolute URL a proxy before the gateway may not know.
 const ROOT: &str = r#"<!DOCTYPE html><title>API</title><meta http-equiv="refresh" content="0; url=api/docs">
 <a href="api/docs">API documentation</a>
 "#;
 
-/// A file below `/api/docs/`.
-pub(crate) struct File {
-    pub(crate) name: &'static str,
-    media_type: &'static str,
-    content: FixedBody,
-}
-
-/// Style sheets, scripts, guides and the examples that they show.
-pub(crate) static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
-    let texts = [
-        (STYLES, "text/css; charset=utf-8"),
-        (SCRIPTS, "text/javascript; charset=utf-8"),
-    ];
-    let examples = EXAMPLES.map(|files| (files, "text/plain; charset=utf-8"));
-    let unchanged = texts
-        .into_iter()
-        .chain(examples)
-        .flat_map(|(files, media_type)| {
-            files.iter().map(move |(name, text)| File {
-                name,
-                media_type,
-                content: FixedBody::new(text.as_bytes()),
-            })
-        });
-    let guides = GUIDES.iter().map(|(name, markdown)| File {
-        name,
-        media_type: HTML,
-        content: FixedBody::new(guides::to_html(name, markdown)),
+/// Style sheets and scripts.
+static ASSETS: LazyLock<Vec<PageFile>> = LazyLock::new(|| {
+    let styles = STYLES.iter().map(|(name, text)| {
+        let text = match *name {
+            "page.css" => [pages::COLOURS, text].concat(),
+            _ => (*text).to_owned(),
+        };
+        PageFile::new(name, "text/css; charset=utf-8", text)
     });
-    unchanged.chain(guides).collect()
+    let media_type = "text/javascript; charset=utf-8";
+    let scripts = SCRIPTS.iter();
+    let scripts = scripts.map(|(name, text)| PageFile::new(name, media_type, *text));
+    styles.chain(scripts).collect()
+});
+
+/// Guides, and the examples that they show.
+static TEXTS: LazyLock<Vec<PageFile>> = LazyLock::new(|| {
+    let examples = EXAMPLES.into_iter().flatten();
+    let examples =
+        examples.map(|(name, text)| PageFile::new(name, "text/plain; charset=utf-8", *text));
+    let guides = GUIDES.iter().map(|(name, markdown)| {
+        let html = with_files(guides::to_html(name, markdown));
+        PageFile::new(name, pages::HTML, html)
+    });
+    examples.chain(guides).collect()
 });
 
 /// `GET /api/docs`
@@ -106,32 +90,24 @@ pub(crate) fn get(request: &Request) -> Response<Bytes> {
     let gateway = &request.gateway;
     let html = gateway.documents.page.get_or_init(|| {
         let api = api_description::openapi(&gateway.platform_name, &gateway.public_url);
-        FixedBody::new(reference::to_html(&api))
+        FixedBody::new(with_files(reference::to_html(&api)))
     });
-    page(html.response())
+    page_files::page(html.response())
 }
 
 /// `GET /`
 pub(crate) fn get_root() -> Response<Bytes> {
-    page(Response::new(ROOT.into()))
+    page_files::page(Response::new(ROOT.into()))
 }
 
 /// `GET /api/docs/{asset}`
 pub(crate) fn get_file(request: &Request) -> HandlerResult {
-    let mut files = FILES.iter();
-    let found = files.find(|file| file.name == request.parameter);
-    let file = found.ok_or_else(Error::no_such_path)?;
-    Ok(match file.media_type {
-        HTML => page(file.content.response()),
-        media_type => request::with_content_type(media_type, file.content.response()),
-    })
+    page_files::get(ASSETS.iter().chain(&*TEXTS), request)
 }
 
-/// An HTML response with security headers.
-pub(super) fn page(html: Response<Bytes>) -> Response<Bytes> {
-    let mut response = request::with_content_type(HTML, html);
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_SECURITY_POLICY, POLICY);
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    response
+/// A page with the URLs of the files that it loads. Modules that its scripts load have none with a version.
+pub(super) fn with_files(html: String) -> String {
+    ASSETS.iter().fold(html, |html, PageFile { file, .. }| {
+        html.replace(&format!("<!-- {} -->", file.name), &file.url())
+    })
 }

@@ -5,14 +5,11 @@ mod page;
 
 use std::sync::LazyLock;
 
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header::CACHE_CONTROL};
 use proto::{
     GetTrackingLogoRequest, GetTrackingRequest, TrackedDelivery, TrackingLogo,
     tracking_client::TrackingClient,
 };
-use sha2::{Digest as _, Sha256};
 
 use crate::{
     core_pool::rpc,
@@ -20,10 +17,9 @@ use crate::{
     representation::{
         language::{self, AcceptLanguage},
         media_type,
-        response_body::FixedBody,
     },
     request::{self, HandlerResult, Request},
-    resources::docs_page,
+    resources::page_files::{self, PageFile},
 };
 
 /// The beginning of the paths.
@@ -39,43 +35,14 @@ const NOT_LISTED: HeaderValue = HeaderValue::from_static("noindex");
 /// With an `ETag`: a page that looks for a change gets 304 without one.
 const CACHE_OF_PAGE: HeaderValue = HeaderValue::from_static("private, no-cache");
 
-/// Of a file at the URL with its version.
-const CACHE_OF_VERSION: HeaderValue =
-    HeaderValue::from_static("public, max-age=31536000, immutable");
-
-struct File {
-    name: &'static str,
-    media_type: &'static str,
-    content: FixedBody,
-    /// A digest of the content.
-    version: String,
-}
-
-impl File {
-    fn new(name: &'static str, media_type: &'static str, content: &'static str) -> Self {
-        let digest = Sha256::digest(content);
-        Self {
-            name,
-            media_type,
-            content: FixedBody::new(content),
-            version: BASE64_URL_SAFE_NO_PAD.encode(&digest[..12]),
-        }
-    }
-
-    /// As the page refers to it.
-    fn url(&self) -> String {
-        format!("files/{}?{}", self.name, self.version)
-    }
-}
-
-static STYLE: LazyLock<File> = LazyLock::new(|| {
-    let style = include_str!("page.css");
-    File::new("page.css", "text/css; charset=utf-8", style)
+static STYLE: LazyLock<PageFile> = LazyLock::new(|| {
+    let style = [pages::COLOURS, include_str!("page.css")].concat();
+    PageFile::new("page.css", "text/css; charset=utf-8", style)
 });
 
-static SCRIPT: LazyLock<File> = LazyLock::new(|| {
+static SCRIPT: LazyLock<PageFile> = LazyLock::new(|| {
     let script = include_str!("page.js");
-    File::new("page.js", "text/javascript; charset=utf-8", script)
+    PageFile::new("page.js", "text/javascript; charset=utf-8", script)
 });
 
 /// `GET /t/{trackingToken}`
@@ -95,7 +62,7 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
         Err(error) => return Err(error),
     };
 
-    let mut response = docs_page::page(Response::new(html.into()));
+    let mut response = page_files::page(Response::new(html.into()));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(ROBOTS, NOT_LISTED);
@@ -132,25 +99,11 @@ pub(crate) async fn get_logo(request: Request) -> HandlerResult {
         _ => "image/png",
     };
     let mut response = request::with_content_type(media_type, Response::new(logo.content.into()));
-    keep_version(&request, &logo.version, &mut response);
+    page_files::keep_version(&request, &logo.version, &mut response);
     Ok(response)
-}
-
-/// Lets a response be kept if its URL has its version.
-fn keep_version(request: &Request, version: &str, response: &mut Response<Bytes>) {
-    if request.parts.uri.query() == Some(version) {
-        response
-            .headers_mut()
-            .insert(CACHE_CONTROL, CACHE_OF_VERSION);
-    }
 }
 
 /// `GET /t/files/{asset}`
 pub(crate) fn get_file(request: &Request) -> HandlerResult {
-    let mut files = [&STYLE, &SCRIPT].into_iter();
-    let found = files.find(|file| file.name == request.parameter);
-    let file = found.ok_or_else(Error::no_such_path)?;
-    let mut response = request::with_content_type(file.media_type, file.content.response());
-    keep_version(request, &file.version, &mut response);
-    Ok(response)
+    page_files::get([&*STYLE, &*SCRIPT], request)
 }

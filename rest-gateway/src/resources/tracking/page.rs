@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::LazyLock};
 
 use askama::Template;
 use http::StatusCode;
+use pages::without_controls;
 use prost_types::Timestamp;
 use proto::{
     TrackedDelivery,
@@ -49,9 +50,6 @@ struct Texts {
     unknown_hint: String,
     ended: String,
     ended_hint: String,
-    /// With `{day}` and `{month}`.
-    date: String,
-    months: [String; 12],
 }
 
 impl Texts {
@@ -108,7 +106,8 @@ struct Parcel<'p> {
 struct Step<'p> {
     name: &'p str,
     time: Option<Moment>,
-    is_reached: bool,
+    /// `done`; `stopped` if the parcel does not arrive; empty if it is to come.
+    class: &'static str,
     /// Of those that are reached.
     is_last: bool,
 }
@@ -134,6 +133,7 @@ pub(super) fn of_delivery(
     let texts = texts(language)?;
     let times = Times {
         texts,
+        language,
         zone: StoreTimeZone::named(&tracked.time_zone),
     };
     let stage = tracked.stage();
@@ -213,6 +213,7 @@ fn texts(language: &str) -> Result<&'static Texts, Error> {
 
 /// The times of a delivery, in its store's zone.
 struct Times<'t> {
+    language: &'t str,
     texts: &'t Texts,
     zone: StoreTimeZone,
 }
@@ -236,12 +237,16 @@ impl<'t> Times<'t> {
                 steps.push(Step {
                     name: self.texts.of_stage(step),
                     time: time.transpose()?,
-                    is_reached,
+                    class: match step {
+                        Stage::NotDelivered | Stage::Cancelled => "stopped",
+                        _ if is_reached => "done",
+                        _ => "",
+                    },
                     is_last: false,
                 });
             }
         }
-        if let Some(last) = steps.iter_mut().rfind(|step| step.is_reached) {
+        if let Some(last) = steps.iter_mut().rfind(|step| !step.class.is_empty()) {
             last.is_last = true;
         }
         Ok(steps)
@@ -261,24 +266,12 @@ impl<'t> Times<'t> {
 
     fn moment(&self, instant: Option<&Timestamp>) -> Result<Moment, Error> {
         let at = self.zone.zoned(instant)?;
-        let month = usize::from(at.month().unsigned_abs()).saturating_sub(1);
-        let month = self.texts.months.get(month).map_or("", String::as_str);
-        let date = self.texts.date.replace("{day}", &at.day().to_string());
         Ok(Moment {
             datetime: self.zone.write(instant)?,
-            date: date.replace("{month}", month),
-            time: format!("{:02}:{:02}", at.hour(), at.minute()),
+            date: pages::date(&at, self.language),
+            time: pages::time(&at),
         })
     }
-}
-
-/// Without the controls of Unicode's bidirectional algorithm, and others.
-fn without_controls(text: &str) -> String {
-    let is_control = |c: char| {
-        let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        turns || c.is_control()
-    };
-    text.replace(is_control, "")
 }
 
 #[cfg(test)]
@@ -295,16 +288,7 @@ mod tests {
         assert_eq!(languages, LANGUAGES.into_iter().collect());
         for texts in TEXTS.values() {
             assert!(texts.title.contains("{shop}"));
-            assert!(texts.date.contains("{day}") && texts.date.contains("{month}"));
-            let distinct: BTreeSet<_> = texts.months.iter().collect();
-            assert_eq!(distinct.len(), 12);
         }
-    }
-
-    #[test]
-    fn a_text_of_a_person_has_no_controls() {
-        let text = "a<b>&\"\u{202e}c\u{2066}\n";
-        assert_eq!(without_controls(text), "a<b>&\"c");
     }
 
     #[test]
