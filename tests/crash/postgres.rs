@@ -3,7 +3,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::Command,
 };
 
 use crate::{postgres_programs, psql_session::PsqlSession, resource_script::ResourceScript};
