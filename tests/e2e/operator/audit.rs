@@ -182,7 +182,7 @@ on_both_databases! {
             fs::write(&path, text).unwrap();
             path.into_os_string().into_string().unwrap()
         };
-        let addresses = "numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n1;;Rue A;59000;Lille;3;50.6\n";
+        let addresses = "numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n48;;Rue de Rivoli;75004;Paris;2.36;48.85\n";
         let [addresses, list, slots, zone] = [
             file("addresses.csv", addresses),
             file("list", PRICE_LIST),
