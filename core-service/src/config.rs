@@ -257,7 +257,8 @@ pub struct DeliveryConfig {
     pub delivery_retention: Option<Duration>,
 
     /// Remove erased deliveries, with their tasks, histories, incidents and notifications, this long after their creation
-    /// and the end of their dropoff: longer than `--delivery-retention`, which erases them, up to 3650d. Default: never.
+    /// and the end of their dropoff: longer than `--delivery-retention`, which erases them, and than `--event-retention`, up
+    /// to 3650d. Default: never.
     /// Example: `400d`.
     #[arg(
         long,
@@ -279,15 +280,17 @@ pub struct DeliveryConfig {
 }
 
 impl DeliveryConfig {
-    /// Fails if deliveries would be removed that are not erased yet.
+    /// Fails if deliveries would be removed that are not erased yet, or of which the log has events.
     pub(crate) fn check(self) -> Result<(), StartError> {
-        let is_earlier = |removal| {
-            self.delivery_retention
-                .is_none_or(|erasing| erasing >= removal)
+        let Some(removal) = self.delivery_removal else {
+            return Ok(());
         };
-        if self.delivery_removal.is_some_and(is_earlier) {
+        let is_later = self
+            .delivery_retention
+            .is_some_and(|erasing| erasing < removal && self.event_retention < removal);
+        if !is_later {
             return Err(StartError::Misconfigured(
-                "--delivery-removal removes deliveries that --delivery-retention has erased: set both, the removal to the longer time".to_owned(),
+                "--delivery-removal removes deliveries that --delivery-retention has erased, and not before --event-retention: set all, the removal to the longest time".to_owned(),
             ));
         }
         Ok(())

@@ -75,7 +75,7 @@ const MAX_IN_FLIGHT_AT_FIRST: u32 = 32;
 const MAX_IN_FLIGHT_GROWN: u32 = 256;
 
 /// The part of a webhook's limit that it uses at least while the limit grows: several cores may share its notifications.
-const USED_WHILE_GROWING: u32 = 8;
+const USED_WHILE_GROWING: u32 = 4;
 
 /// How many notifications the dispatchers of one core may have in flight from it.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +104,7 @@ impl Capacity {
         let limit = limit.max(at_first);
         let next = if !is_answered_well {
             limit / 2
-        } else if in_flight >= limit / USED_WHILE_GROWING {
+        } else if in_flight >= limit.div_ceil(USED_WHILE_GROWING) {
             limit + 1
         } else {
             limit

@@ -43,24 +43,26 @@ fn each_flag_sets_its_own_retention() {
 }
 
 #[test]
-fn deliveries_are_removed_only_after_they_are_erased() {
-    for (erasing, removal, is_accepted) in [
-        (None, None, true),
-        (Some(8), None, true),
-        (None, Some(8), false),
-        (Some(8), Some(8), false),
-        (Some(8), Some(9), true),
+fn deliveries_are_removed_only_after_they_are_erased_and_their_events_are_deleted() {
+    for (erasing, events, removal, is_accepted) in [
+        (None, 9, None, true),
+        (Some(8), 9, None, true),
+        (None, 7, Some(8), false),
+        (Some(8), 7, Some(8), false),
+        (Some(7), 8, Some(8), false),
+        (Some(8), 8, Some(9), true),
     ] {
         let days = |days: Option<u32>| days.map(|days| DAY * days);
         let config = DeliveryConfig {
             delivery_retention: days(erasing),
+            event_retention: DAY * events,
             delivery_removal: days(removal),
             ..DeliveryConfig::default()
         };
         assert_eq!(
             config.check().is_ok(),
             is_accepted,
-            "{erasing:?} {removal:?}"
+            "{erasing:?} {events} {removal:?}"
         );
     }
 }

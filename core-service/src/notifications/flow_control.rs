@@ -53,10 +53,10 @@ struct OpenStream {
 #[derive(Clone, Copy, Debug)]
 struct ActiveWebhook {
     in_flight: u32,
-    /// As [`Capacity::grown`] has it.
+    /// As [`Capacity::grown`] has it; 0 while it has not grown.
     limit: u32,
-    /// When its limit changed last.
-    changed_at: Instant,
+    /// When its last outcome arrived.
+    completed_at: Instant,
 }
 
 /// A notification on a stream.
@@ -135,7 +135,7 @@ impl FlowControl {
         let webhook = webhook.or_insert(ActiveWebhook {
             in_flight: 0,
             limit: 0,
-            changed_at: leased.leased_at,
+            completed_at: leased.leased_at,
         });
         webhook.in_flight += 1;
         let in_flight = InFlightNotification {
@@ -160,13 +160,19 @@ impl FlowControl {
     /// Removes a notification whose outcome has arrived, and adapts the limit of its webhook.
     pub(super) fn complete(&mut self, lease: Lease, is_answered_well: bool) {
         let capacity = self.capacity();
+        let at_first = capacity.per_webhook(ReceiverHealth::Healthy);
+        let in_flight = self.in_flight.get(&lease.id);
+        let of_lease = in_flight.filter(|in_flight| in_flight.lease_token == lease.token);
+        let webhook =
+            of_lease.and_then(|in_flight| self.webhooks.get_mut(&in_flight.webhook.webhook_id));
+        if let Some(webhook) = webhook {
+            let limit = capacity.grown(webhook.limit, webhook.in_flight, is_answered_well);
+            webhook.limit = if limit > at_first { limit } else { 0 };
+            webhook.completed_at = Instant::now();
+        }
         let Some(removed) = self.remove(lease) else {
             return;
         };
-        if let Some(webhook) = self.webhooks.get_mut(&removed.webhook.webhook_id) {
-            webhook.limit = capacity.grown(webhook.limit, webhook.in_flight + 1, is_answered_well);
-            webhook.changed_at = Instant::now();
-        }
         if let Some(stream) = self.stream(removed.stream) {
             stream.completed = stream.completed.saturating_add(1);
         }
@@ -179,7 +185,7 @@ impl FlowControl {
             now.saturating_duration_since(notification.leased_at) < LEASE_DURATION
         });
         self.webhooks.retain(|_, webhook| {
-            let age = now.saturating_duration_since(webhook.changed_at);
+            let age = now.saturating_duration_since(webhook.completed_at);
             webhook.in_flight > 0 || age < IN_FLIGHT_WINDOW
         });
     }
@@ -325,8 +331,12 @@ impl OpenStream {
 }
 
 fn count_down(webhooks: &mut HashMap<WebhookId, ActiveWebhook>, removed: &InFlightNotification) {
-    if let Some(webhook) = webhooks.get_mut(&removed.webhook.webhook_id) {
+    let id = removed.webhook.webhook_id;
+    if let Some(webhook) = webhooks.get_mut(&id) {
         webhook.in_flight = webhook.in_flight.saturating_sub(1);
+        if webhook.in_flight == 0 && webhook.limit == 0 {
+            webhooks.remove(&id);
+        }
     }
 }
 

@@ -252,9 +252,12 @@ impl Retention {
         let Some(removal) = self.removal else {
             return Ok(false);
         };
-        let before = cutoff(now, removal);
+        let past = PastRetention {
+            ended: cutoff(now, removal),
+            changed: idempotency::expired_before(now),
+        };
         let removed = self.storage.write(move |transaction| async move {
-            delivery_removal::remove_erased(&transaction, before, REMOVED_DELIVERIES).await
+            delivery_removal::remove_erased(&transaction, past, REMOVED_DELIVERIES).await
         });
         Ok(removed.await?)
     }

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::{entity::Instant, notifications};
+use super::{entity::Instant, notifications, personal_data::PastRetention};
 use crate::prelude::*;
 
 /// The most notifications that one transaction removes.
@@ -18,12 +18,13 @@ const OF_TASKS: [(&str, &str); 2] = [("task_events", "task_id"), ("incidents", "
 const OF_DELIVERIES: [(&str, &str); 2] =
     [("retail_price_uses", "delivery_id"), ("deliveries", "id")];
 
-/// Removes erased deliveries of all stores that were created, and whose dropoff ended, at or before an instant, so many at most,
-/// the oldest first. Before them, their finished notifications: what is not finished is removed by its own retention
-/// later. Returns whether more may be left. Skips deliveries that another transaction has locked.
+/// Removes erased deliveries of all stores that were created, whose dropoff ended and whose tasks changed last at or before
+/// these instants, so many at most, the oldest first. Before them, their finished notifications: what is not finished is
+/// removed by its own retention later. Returns whether more may be left. Skips deliveries that another transaction has
+/// locked.
 pub async fn remove_erased(
     transaction: &impl ConnectionTrait,
-    before: Timestamp,
+    past: PastRetention,
     limit: u64,
 ) -> Result<bool, Error> {
     let lock = match transaction.get_database_backend() {
@@ -31,10 +32,13 @@ pub async fn remove_erased(
         _ => "",
     };
     let select = format!(
-        "SELECT store_id, id FROM deliveries WHERE erased_at IS NOT NULL AND {SINCE} <= $1
-            ORDER BY {SINCE} LIMIT {limit} {lock}"
+        "SELECT store_id, id FROM deliveries WHERE erased_at IS NOT NULL AND {SINCE} <= $1 AND NOT EXISTS (
+                SELECT 1 FROM tasks WHERE tasks.store_id = deliveries.store_id
+                    AND tasks.delivery_id = deliveries.id AND tasks.updated_at > $2
+            ) ORDER BY {SINCE} LIMIT {limit} {lock}"
     );
-    let deliveries = keys(transaction, &select, [Instant::from(before).into()]).await?;
+    let instants = [past.ended, past.changed].map(|instant| Instant::from(instant).into());
+    let deliveries = keys(transaction, &select, instants).await?;
     if deliveries.is_empty() {
         return Ok(false);
     }

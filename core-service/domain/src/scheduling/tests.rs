@@ -80,8 +80,8 @@ fn the_limit_of_a_healthy_webhook_grows_with_good_answers_and_is_halved_by_other
     for (capacity, limit, in_flight, is_answered_well, expected) in [
         (512, 32, 32, true, 33),
         (512, 0, 32, true, 33),
-        (512, 100, 12, true, 101),
-        (512, 100, 11, true, 100),
+        (512, 100, 25, true, 101),
+        (512, 100, 24, true, 100),
         (512, 255, 256, true, 256),
         (512, 256, 256, true, 256),
         (512, 256, 256, false, 128),

@@ -199,8 +199,15 @@ fn the_limit_of_a_webhook_grows_with_good_answers_up_to_its_part_of_the_capacity
     for lease in &most[1..] {
         flow.complete(*lease, false);
     }
+    assert!(!flow.webhooks.contains_key(&id), "it is as at first");
+
+    let grown = in_flight(&mut flow);
+    flow.complete(grown[0], true);
+    for lease in &grown[1..] {
+        flow.return_credit(*lease);
+    }
     flow.remove_expired(Instant::now());
-    assert_eq!(flow.webhooks[&id].limit, 8);
+    assert_eq!(flow.webhooks[&id].limit, 9);
     flow.remove_expired(Instant::now() + IN_FLIGHT_WINDOW);
     assert!(!flow.webhooks.contains_key(&id), "it is idle");
 }

@@ -85,10 +85,32 @@ async fn counts(storage: &Storage, store_id: StoreId) -> [i64; TABLES.len()] {
     counts
 }
 
-async fn remove(storage: &Storage, before: Timestamp, limit: u64) -> bool {
+async fn remove(storage: &Storage, ended: Timestamp, limit: u64) -> bool {
+    let past = PastRetention {
+        ended,
+        changed: hours(0),
+    };
     let removed = storage
-        .write(move |transaction| async move { remove_erased(&transaction, before, limit).await });
+        .write(move |transaction| async move { remove_erased(&transaction, past, limit).await });
     removed.await.unwrap()
+}
+
+#[tokio::test]
+async fn a_delivery_of_which_a_task_has_changed_lately_is_not_removed() {
+    let (_directory, storages) = fixture::storages().await;
+    for storage in storages {
+        let [mut changed, unchanged] = [(); 2].map(|()| fixture::delivery(StoreId::new(), NOW));
+        changed.dropoff.updated_at = NOW + SignedDuration::from_micros(1);
+        for delivery in [&changed, &unchanged] {
+            insert(&storage, delivery, true).await;
+        }
+
+        assert!(remove(&storage, hours(9), 1).await, "the batch is full");
+        assert!(!remove(&storage, hours(9), 1).await);
+
+        assert_eq!(counts(&storage, changed.store_id).await[0], 1);
+        assert_eq!(counts(&storage, unchanged.store_id).await[0], 0);
+    }
 }
 
 /// The dropoff of a fixture's delivery ends 2 hours after its creation.
