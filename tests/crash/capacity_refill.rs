@@ -1,25 +1,24 @@
-//! Capacity freed by outcomes is filled again with due notifications.
+//! Capacity freed by outcomes is filled again with due notifications, of which a receiver that answers well gets more.
 
 use crate::{all_processors, cluster::Cluster, dispatcher::Dispatcher};
 
-/// The capacity that a dispatcher grants its only core, of which each webhook may use an eighth.
+/// The capacity that a dispatcher grants its only core, of which each webhook may use an eighth at first.
 const CAPACITY: u32 = 256;
 const CAPACITY_PER_WEBHOOK: usize = 32;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn recorded_outcomes_are_followed_by_as_many_due_notifications() {
+async fn recorded_successes_are_followed_by_more_due_notifications() {
     let _processors = all_processors().await;
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };
-    cluster
-        .prepare_backlog(1, 3 * CAPACITY_PER_WEBHOOK + 4)
-        .await;
+    let due = 3 * CAPACITY_PER_WEBHOOK + 4;
+    cluster.prepare_backlog(1, due).await;
     let mut dispatcher = Dispatcher::open(&cluster).await;
     dispatcher.grant(CAPACITY).await;
 
     let mut received = Vec::new();
-    for _ in 0..4 {
+    while received.iter().sum::<usize>() < due {
         let delivered = dispatcher.next().await.unwrap().notifications;
         received.push(delivered.len());
         let freed = u32::try_from(delivered.len()).unwrap();
@@ -27,7 +26,11 @@ async fn recorded_outcomes_are_followed_by_as_many_due_notifications() {
         dispatcher.grant(freed).await;
     }
 
-    assert_eq!(received, [32, 32, 32, 4]);
+    assert_eq!(received[0], CAPACITY_PER_WEBHOOK);
+    // The limit grows by one with each success; a claim may begin before the last ones are counted.
+    let second = CAPACITY_PER_WEBHOOK + 1..=2 * CAPACITY_PER_WEBHOOK;
+    assert!(second.contains(&received[1]), "{received:?}");
+    assert_eq!(received.iter().sum::<usize>(), due);
     let states = "SELECT string_agg(DISTINCT state, ' ') FROM notifications";
     assert_eq!(cluster.postgres.query(states), "delivered");
 }

@@ -249,8 +249,11 @@ async fn a_removal_reads_at_most_ten_rows_of_each_table_for_one_that_it_removes(
         // Which PostgreSQL prefers to some hundred look-ups only while a table has this few rows.
         let no_scans = "SET LOCAL enable_seqscan = off";
         transaction.execute_unprepared(no_scans).await?;
-        let before = Timestamp::from_microsecond(1000).unwrap();
-        assert!(remove_erased(&transaction, before, 100).await?);
+        let past = PastRetention {
+            ended: Timestamp::from_microsecond(1000).unwrap(),
+            changed: hours(1),
+        };
+        assert!(remove_erased(&transaction, past, 100).await?);
         let select = "SELECT relname::text, COALESCE(seq_tup_read + idx_tup_fetch, 0), n_tup_del
             FROM pg_stat_xact_user_tables WHERE n_tup_del > 0";
         let rows = rows::query(&transaction, select, []).await?;
