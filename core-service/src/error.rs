@@ -31,9 +31,7 @@ pub enum Error {
     #[error("this API client belongs to no store")]
     NoStore,
     /// Nothing is done for its clients, and nothing is ordered on its behalf.
-    #[error(
-        "the store is disabled: ask the platform's operator to enable it (delivery stores enable)"
-    )]
+    #[error("the store is disabled: ask the platform's operator to enable it")]
     StoreDisabled,
     /// Missing, or of another store. With the resource's name.
     #[error("{0} does not exist")]

@@ -237,6 +237,7 @@ async fn a_delivery_is_erased_after_its_retention_on_postgres() {
 async fn assert_removed_after_20_days(database: Database) {
     let platform = Platform::start_with(database, |settings| {
         settings.deliveries.delivery_retention = Some(Duration::from_hours(7 * 24));
+        settings.deliveries.event_retention = Duration::from_hours(7 * 24);
         settings.deliveries.delivery_removal = Some(Duration::from_hours(20 * 24));
     })
     .await;

@@ -7,7 +7,7 @@ use domain::{
     violation::Violations,
 };
 use jiff::{SignedDuration, Timestamp};
-use proto::iri::Collection;
+use proto::{iri::Collection, limits::MAX_NAME};
 use storage::{
     audit_events::{self, AuditEvent, Filter},
     pages::{Cursor, Start},
@@ -19,6 +19,7 @@ use crate::{
     auth::caller::Caller,
     error::Error,
     messages::{self, pages},
+    planning::validation::checked_text,
 };
 
 /// For how long further reads of the same are not recorded.
@@ -35,6 +36,7 @@ struct Read {
     api_client_id: ApiClientId,
     rpc: String,
     resource: String,
+    store_id: Option<StoreId>,
 }
 
 impl Default for RecordedReads {
@@ -70,18 +72,21 @@ impl Services {
             let since = messages::instant(&since).ok_or("is not an instant");
             violations.check("since", "OUT_OF_RANGE", since)
         });
+        let mut text = |field, text: &str| checked_text(field, text, MAX_NAME, &mut violations);
+        let rpc = text("rpc", &request.rpc);
+        let resource = text("resource", &request.resource);
         Error::check(violations)?;
-        let given = |text: String| Some(text).filter(|text| !text.is_empty());
-        let id = |collection, name: String| {
-            given(name)
-                .map(|name| messages::id_in(collection, &name))
+        let id = |collection, name: &str| {
+            let given = Some(name).filter(|name| !name.is_empty());
+            given
+                .map(|name| messages::id_in(collection, name))
                 .transpose()
         };
         let filter = Filter {
-            api_client_id: id(Collection::ApiClients, request.api_client)?.map(ApiClientId),
-            rpc: given(request.rpc),
-            resource: given(request.resource),
-            store_id: id(Collection::Stores, request.store)?.map(StoreId),
+            api_client_id: id(Collection::ApiClients, &request.api_client)?.map(ApiClientId),
+            rpc,
+            resource,
+            store_id: id(Collection::Stores, &request.store)?.map(StoreId),
             since,
         };
 
@@ -128,26 +133,29 @@ impl Services {
             api_client_id: event.api_client_id,
             rpc: event.rpc.clone(),
             resource: event.resource.clone(),
+            store_id,
         };
         let now = self.clock.now();
         let recorded = &self.recorded_reads.0;
         if recorded.get(&read).is_some_and(|until| now < until) {
             return;
         }
-        recorded.insert(read, now.saturating_add(INTERVAL).unwrap_or(now));
-        self.record_apart(event);
+        recorded.insert(read.clone(), now.saturating_add(INTERVAL).unwrap_or(now));
+        let recorded = recorded.clone();
+        // A read that could not be recorded is recorded the next time.
+        self.record_apart(event, move || recorded.invalidate(&read));
     }
 
     /// Records a change that is not in the database.
     pub(super) fn record_change(&self, caller: &Caller, store_id: Option<StoreId>, resource: &str) {
         if let Some(event) = caller.audit.event(store_id, resource) {
-            self.record_apart(event);
+            self.record_apart(event, || ());
         }
     }
 
     /// Adds a row in a transaction of its own, in the background: a database that does not write must not keep dispatch
     /// from reading.
-    fn record_apart(&self, event: AuditEvent) {
+    fn record_apart(&self, event: AuditEvent, on_failure: impl FnOnce() + Send + 'static) {
         let storage = self.storage.clone();
         self.task_tracker.spawn(async move {
             let row = event.clone();
@@ -157,6 +165,7 @@ impl Services {
             if let Err(error) = write.await {
                 let error = &error as &dyn std::error::Error;
                 tracing::error!(error, ?event, "cannot record an audit event");
+                on_failure();
             }
         });
     }

@@ -31,11 +31,12 @@ pub async fn remove_erased(
         DbBackend::Postgres => "FOR UPDATE SKIP LOCKED",
         _ => "",
     };
+    // Not `NOT EXISTS`: PostgreSQL may read all tasks for it.
     let select = format!(
-        "SELECT store_id, id FROM deliveries WHERE erased_at IS NOT NULL AND {SINCE} <= $1 AND NOT EXISTS (
-                SELECT 1 FROM tasks WHERE tasks.store_id = deliveries.store_id
-                    AND tasks.delivery_id = deliveries.id AND tasks.updated_at > $2
-            ) ORDER BY {SINCE} LIMIT {limit} {lock}"
+        "SELECT store_id, id FROM deliveries WHERE erased_at IS NOT NULL AND {SINCE} <= $1 AND (
+                SELECT MAX(updated_at) FROM tasks WHERE tasks.store_id = deliveries.store_id
+                    AND tasks.delivery_id = deliveries.id
+            ) <= $2 ORDER BY {SINCE} LIMIT {limit} {lock}"
     );
     let instants = [past.ended, past.changed].map(|instant| Instant::from(instant).into());
     let deliveries = keys(transaction, &select, instants).await?;

@@ -15,7 +15,7 @@ use crate::{
     harness::{
         Platform, UNKNOWN_ID, WebhookReceiver,
         definitions::{PRICE_LIST, TIME_SLOT, zone},
-        deliver, draft, eventually, grpc, iri, short_draft,
+        deliver, draft, eventually, grpc, iri, run_sql, short_draft,
     },
     scopes,
 };
@@ -259,6 +259,28 @@ on_both_databases! {
         });
         assert_eq!(missing.await, Vec::<String>::new());
     }
+}
+
+/// A trigger refuses the rows.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_whose_row_cannot_be_written_has_no_effect() {
+    let Some((platform, url)) = Platform::start_on_postgres().await else {
+        return;
+    };
+    let refuse = "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
+            AS 'BEGIN RAISE EXCEPTION ''refused''; END';
+        CREATE TRIGGER refuse BEFORE INSERT ON audit_events
+            FOR EACH ROW EXECUTE FUNCTION refuse()";
+    run_sql(&url, refuse).await;
+
+    let disabled = platform
+        .run_delivery_output(&["stores", "disable", &platform.store])
+        .await;
+
+    assert_eq!(disabled.status.code(), Some(1));
+    let client = platform.client().await;
+    client.create_delivery(short_draft()).await;
+    platform.stop().await;
 }
 
 fn order() -> proto::DeliveryDraft {

@@ -9,8 +9,7 @@ use crate::harness::{
 
 const FORM: [(&str, &str); 1] = [("grant_type", "client_credentials")];
 
-const REFUSED: &str =
-    "the store is disabled: ask the platform's operator to enable it (delivery stores enable)";
+const REFUSED: &str = "the store is disabled: ask the platform's operator to enable it";
 
 on_both_databases! {
     async fn the_clients_of_a_disabled_store_get_no_token_and_no_call_until_it_is_enabled(platform: &Platform) {

@@ -66,9 +66,7 @@ impl proto::tasks_server::Tasks for Services {
             .await?;
         watch::authorize(&caller)?;
         let open_watch = self.open_watch(&caller)?;
-        if let Some(caller) = request.extensions().get::<Arc<Caller>>() {
-            self.record_read(caller, None, Collection::Tasks.segment());
-        }
+        let audited = request.extensions().get::<Arc<Caller>>().cloned();
         let request = request.into_inner();
         let mut violations = Violations::new();
         let list = request.list.unwrap_or_default();
@@ -82,6 +80,9 @@ impl proto::tasks_server::Tasks for Services {
         let filter = filter?;
         let respond = watch::responder(filter, &caller);
         let subscription = self.task_feed.subscribe(request.after_position).await?;
+        if let Some(caller) = audited {
+            self.record_read(&caller, None, Collection::Tasks.segment());
+        }
 
         let (responses, stream) = mpsc::channel(1);
         let (authenticator, feed) = (Arc::clone(&self.authenticator), Arc::clone(&self.task_feed));
