@@ -22,10 +22,7 @@ use tonic::Response;
 
 use super::late::ReportedTask;
 use crate::{
-    auth::{
-        audit::Audit,
-        caller::{Caller, Effect},
-    },
+    auth::{audit::Audit, caller::Caller},
     error::Error,
     idempotency::{CommandResponse, RequestKey},
     messages,
@@ -134,7 +131,6 @@ impl Services {
         let (rpc, idempotency) = (call.rpc, call.idempotency.take());
         let name = std::mem::take(&mut call.name);
         let (store, task) = self.find_any_task(&name).await?;
-        let store_id = store.id;
         let key = self
             .idempotency
             .read_key(caller, rpc, &name, idempotency)?
@@ -164,9 +160,6 @@ impl Services {
             self.write_change(key, change, &caller.audit).await?
         };
         let effect = self.finish(&response, events);
-        if effect != Effect::Changed {
-            self.record_read(caller, Some(store_id), &name);
-        }
         let reply = CommandResponse::into_task(response, TASK_STATE)?;
         caller.audit_effect(rpc, &name, effect);
         Ok(reply)
