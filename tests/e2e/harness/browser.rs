@@ -60,8 +60,9 @@ const AXE: &str = concat!(
 /// WCAG 2.2 AA, and what axe-core recommends beyond.
 const RUN_AXE: &str = "
     const values = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
-    return axe.run({ runOnly: { type: 'tag', values } }).then(({ violations }) => violations.flatMap(
-        ({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`)));
+    return axe.run({ runOnly: { type: 'tag', values } }).then(({ violations, passes }) => violations.flatMap(
+        ({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`)).concat(
+        passes.some(({ id }) => id === 'color-contrast') ? [] : ['the contrast was not checked']));
 ";
 
 /// A window and its session. Ended when it is dropped.
@@ -206,15 +207,18 @@ impl Browser {
             .unwrap()
     }
 
-    /// What the browser has complained about since the last call, but for statuses of pages.
-    pub(crate) async fn complaints(&self) -> Vec<String> {
+    /// What the browser has complained about since the last call, but for the status of the page itself.
+    pub(crate) async fn complaints(&self, page: &str) -> Vec<String> {
+        let of_page = format!("{page} - ");
         let log = self
             .call(Method::POST, "/se/log", &json!({ "type": "browser" }))
             .await;
         let messages = log.as_array().unwrap().iter();
         let messages = messages.map(|entry| entry["message"].as_str().unwrap().to_owned());
         messages
-            .filter(|message| !message.contains("responded with a status"))
+            .filter(|message| {
+                !message.starts_with(&of_page) || !message.contains("responded with a status")
+            })
             .collect()
     }
 

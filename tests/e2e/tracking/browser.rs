@@ -115,12 +115,15 @@ impl<'p> Recipient<'p> {
                 json!([]),
                 "{name}"
             );
-            let content = browser
-                .run("return document.documentElement.scrollWidth")
-                .await;
-            assert_eq!(content, width, "{name}: it is not wider than the window");
+            let beyond = "const { scrollWidth, clientWidth } = document.documentElement;
+                return scrollWidth - clientWidth";
+            assert_eq!(
+                browser.run(beyond).await,
+                0,
+                "{name}: pixels beyond the window"
+            );
         }
-        assert_eq!(browser.complaints().await, [""; 0], "{state}");
+        assert_eq!(browser.complaints(&self.url).await, [""; 0], "{state}");
     }
 
     async fn save_screenshot(&self, name: &str) {
@@ -273,6 +276,12 @@ async fn every_shop_has_a_page_that_can_be_read_and_printed() {
         ];
         platform.run_delivery(&set).await;
         recipient.open_delivery(&delivery).await;
+        let shop = "return document.querySelector('.shop').textContent.trim()";
+        let shown = recipient.browser.run(shop).await;
+        assert!(
+            shown.as_str().unwrap().starts_with(name),
+            "{state}: {shown}"
+        );
         recipient.inspect(state).await;
     }
     let brand = ["--colour=10", "--telephone=01 23 45 67 89"];
@@ -280,6 +289,11 @@ async fn every_shop_has_a_page_that_can_be_read_and_printed() {
         .run_delivery(&[&set_logo(&platform)[..], &brand].concat())
         .await;
     recipient.open_delivery(&delivery).await;
+    let logo = recipient
+        .browser
+        .run("return document.images[0].naturalWidth")
+        .await;
+    assert_ne!(logo, 0, "the logo is shown");
     recipient.inspect("brand").await;
     let paper = Screen {
         width: 720,
@@ -287,6 +301,8 @@ async fn every_shop_has_a_page_that_can_be_read_and_printed() {
         media: "print",
     };
     recipient.browser.show_on(paper).await;
+    let paper = "return getComputedStyle(document.body).backgroundColor";
+    assert_eq!(recipient.browser.run(paper).await, "rgb(255, 255, 255)");
     recipient.save_screenshot("print").await;
     recipient.browser.stop().await;
     platform.stop().await;
