@@ -197,7 +197,7 @@ on_both_databases! {
         recipient.sees("overdue", true, &lines).await;
 
         minutes(1);
-        assert_eq!(recipient.browser.run(HIDE).await, 0, "it looks for nothing while nobody sees it");
+        assert_eq!(recipient.browser.run(HIDE).await, 0, "a hidden page has no timer");
         platform.run_delivery(&["tasks", "complete", dropoff]).await;
         recipient.browser.run(SHOW).await;
         let lines = [SHOP, "Delivered", ORDERED, collected, started, "Delivered 2 April, 12:37"];
